@@ -397,6 +397,7 @@ static int64_t sized_body(struct http_state *st, struct http_req *r, char *buf, 
 {
     assert(st->head_len > 0 && st->head_len <= n);
     st->need = st->head_len + length;
+    r->length = length;
     if (n < st->need) {
         st->want_continue = r->expect_continue && n == st->head_len;
         return 0;

@@ -41,11 +41,13 @@ struct http_req {
     bool keep_alive; /* the client's wish */
     bool expect_continue;
     bool has_body;      /* Content-Length > 0 or chunked */
+    bool in_pieces;     /* `body` is its begin: the rest comes by httpd_calls.on_piece */
     bool prefers;       /* a Prefer is there, or more */
     bool json;          /* Content-Type is application/json, absent, or curl's default */
     struct slice path;  /* raw, without query; absolute-form reduced to its path */
     struct slice query; /* raw, without '?' */
     struct slice body;
+    uint64_t length; /* bytes of the whole body; in_pieces: as announced, 0: it is chunked */
     struct slice host, authorization, cookie, accept_language, if_none_match,
         user_agent, idempotency_key; /* p NULL: absent */
     unsigned cookies;    /* lines of Cookie; `cookie` is the first: common/http/cookie.h */

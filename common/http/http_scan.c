@@ -248,5 +248,6 @@ int64_t http_chunked(struct http_state *st, struct http_req *r, char *buf, size_
     if (rc <= 0)
         return rc;
     r->body = (struct slice) { from, gather(from, c.p, max) };
+    r->length = r->body.n;
     return c.p - buf;
 }

@@ -33,7 +33,7 @@ struct httpd_opts {
     uint32_t head_ms, body_ms, idle_ms; /* 0 = 10 s, 10 s, 75 s */
     uint32_t max_pipelined;             /* 0 = 64 */
     size_t max_body;                    /* bytes of a request; 0 = HTTP_MAX_BODY */
-    size_t max_large; /* bytes of a request that on_large lets through; 0: none are */
+    size_t max_large; /* bytes of a request that on_large lets through whole; 0: none are */
     size_t max_input_bytes;  /* bytes that wait to be parsed, of all connections; 0 = 256 MiB */
     size_t max_output_bytes; /* bytes that a client leaves unread; 0 = 256 KiB */
     const char *server;                 /* Server header; NULL = none */
@@ -47,10 +47,18 @@ struct httpd_opts {
  * on_bad: what came is not a request that we take (400, 408, 413, 414, 417, 431, 501, 503,
  * 505); it must be answered during the call, the connection ends then. q: of 413 and 503 the
  * head, else NULL. on_bad NULL: an answer without a body.
- * on_large: a head is there whose body is above max_body, and most of the body is not. True: it may
- * have max_large bytes; false: 413, and the body is not read. It must change nothing of q, whose
- * path may be read again. Such bodies have a share of max_input_bytes (HTTPD_LARGE_SHARE): above
- * it, 503. */
+ * on_large: a head is there whose body is above max_body, and most of the body is not. It returns how
+ * many bytes that may have; above it, 413, and the body is not read. *in_pieces: one of more than
+ * HTTPD_WHOLE bytes comes in pieces; else it is whole, of max_large bytes at most. It must change
+ * nothing of q, whose path may be read again. Bodies that are whole have a share of max_input_bytes
+ * (HTTPD_LARGE_SHARE): above it, 503.
+ *
+ * In pieces: on_request has the begin of the body (http_req.in_pieces): HTTPD_BEGIN bytes or more of it, if
+ * it is not chunked. httpd_more() lets the next piece come, once each; it may be called within on_piece. n: up
+ * to HTTPD_PIECE; 0 only with the last one. The request may be answered at any time: no piece follows,
+ * and its connection ends unless it had the last one. Who sends less than 1 KiB/s over body_ms has
+ * gone; and a body that turns out to be longer than on_large said is told as on_piece with p NULL,
+ * behind which no piece comes (n: 413, or 400 for a malformed one). */
 struct httpd_calls {
     void (*on_request)(void *ctx, struct httpd_req *req, const struct http_req *q);
     void (*on_gone)(void *ctx, struct httpd_req *req, void *user);
@@ -59,11 +67,16 @@ struct httpd_calls {
      * into *tag stays with the connection; on_conn_end: that connection is gone. */
     bool (*on_conn)(void *ctx, const struct net_addr *peer, uint64_t *tag);
     void (*on_conn_end)(void *ctx, uint64_t tag);
-    bool (*on_large)(void *ctx, const struct http_req *q); /* with max_large */
+    uint64_t (*on_large)(void *ctx, const struct http_req *q, bool *in_pieces); /* with max_large */
     /* After httpd_open_sized(): the client has taken all pieces that came. During the call nothing may
      * be answered or sent: it posts (ev.h). NULL: nobody opens such answers. */
     void (*on_taken)(void *ctx, struct httpd_req *req, void *user);
+    /* The next piece of a body; NULL: none is taken in pieces. */
+    void (*on_piece)(void *ctx, struct httpd_req *req, void *user, const char *p, size_t n, bool last);
 };
+#define HTTPD_WHOLE (256u << 10)
+#define HTTPD_BEGIN (64u << 10)
+#define HTTPD_PIECE (160u << 10)
 #define HTTPD_LARGE_SHARE 4 /* a quarter; a buffer takes twice what is announced at most */
 
 SQ_CHECK int httpd_new(struct httpd **out, struct ev *ev, const struct httpd_opts *o,
@@ -75,6 +88,7 @@ uint32_t httpd_max_conns(const struct httpd *h); /* bounded by descriptors */
  * (posted; bounded by the deadlines and by how long answers take). */
 void httpd_drain(struct httpd *h, ev_fn done, void *arg);
 
+void httpd_more(struct httpd_req *req); /* the next piece of its body may come */
 void httpd_set_user(struct httpd_req *req, void *user);
 /* More lines of its answer, each with CRLF; borrowed until it is answered. */
 void httpd_set_lines(struct httpd_req *req, const char *lines);

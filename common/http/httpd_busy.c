@@ -112,6 +112,12 @@ char *out_room(struct conn *c, size_t n)
 
 /* ---- all of it ---- */
 
+void pieces_free(struct busy *b)
+{
+    free(b->pieces);
+    b->pieces = NULL;
+}
+
 struct busy *busy_take(struct conn *c)
 {
     struct httpd *h = c->h;
@@ -141,6 +147,7 @@ void busy_give(struct conn *c)
         return;
     in_free(c);
     out_give(h, b);
+    pieces_free(b);
     c->busy = NULL;
     if (h->n_free_busy >= HTTPD_POOL_MAX) {
         free(b);

@@ -5,6 +5,7 @@
 
 #include "common/http/httpd_int.h"
 
+void pieces_free(struct busy *b);
 struct busy *busy_take(struct conn *c); /* the one that it has, if it has one */
 void busy_give(struct conn *c);
 

@@ -55,7 +55,7 @@ static void on_event(void *arg, unsigned what)
 
 static void too_late(struct conn *c, enum conn_end why, uint64_t *counter)
 {
-    if (c->busy == NULL || c->busy->in_len == 0) {
+    if (c->busy == NULL || c->busy->in_len == 0 || conn_pieces(c) != NULL) {
         conn_end(c, why);
         return;
     }
@@ -153,6 +153,8 @@ static void next_wait(struct conn *c)
         want_again(c);
     if (out_pending(c)) {
         wait_write(c, b->progress);
+    } else if (b != NULL && conn_pieces(c) != NULL && b->pieces->wanted && !b->stalled) {
+        conn_wait(c, WAIT_BODY, true);
     } else if (b != NULL && (b->n_reqs > 0 || b->stalled)) {
         conn_wait(c, WAIT_US, false);
     } else if (c->no_more || c->eof) {
@@ -176,7 +178,7 @@ static void watch(struct conn *c)
     unsigned want = blocked ? EV_IO_WRITE : 0;
 
     if (!blocked && !done && (c->busy == NULL || !c->busy->stalled))
-        want |= EV_IO_READ;
+        want |= conn_pieces(c) == NULL || c->busy->pieces->wanted ? EV_IO_READ : 0;
     else if (out_is_open(c) && !c->eof)
         want |= EV_IO_GONE; /* requests behind an answer that is open are not read, but its end is seen */
     if (ev_io_set(&c->io, want) < 0)

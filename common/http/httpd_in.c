@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -27,13 +28,15 @@ static bool take_one(struct conn *c, const struct http_req *q)
         return false;
     }
     b->st = (struct http_state) { .max_body = h->opts.max_body };
+    if (b->pieces != NULL)
+        b->pieces->req = r;
     b->fresh = true;
     b->continued = false;
     c->used = true;
     r->head = q->method == HTTP_HEAD;
     r->keep_alive = q->keep_alive;
     r->http10 = q->minor == 0;
-    if (!q->keep_alive)
+    if (!q->keep_alive && b->pieces == NULL)
         c->no_more = true;
     h->counts.requests++;
     h->calls.on_request(h->ctx, r, q);
@@ -75,19 +78,155 @@ static bool may_take(const struct conn *c)
            !out_is_open(c) && b->n_reqs < c->h->opts.max_pipelined && b->out_len - b->out_at < HTTPD_OUT_AHEAD;
 }
 
+/* ---- bodies in pieces ---- */
+
+/* Decodes what is here of the body, to where it lies: *data. How many bytes that took; -400: it is malformed. */
+static int64_t decode(struct http_answer *a, char *p, size_t n, struct slice *data)
+{
+    size_t at = 0;
+    int64_t took;
+
+    *data = (struct slice) { p, 0 };
+    do {
+        struct slice some;
+
+        took = http_answer_body(a, p + at, n - at, &some);
+        if (took < 0)
+            return took;
+        if (some.n > 0)
+            memmove(p + data->n, some.p, some.n);
+        data->n += some.n;
+        at += (size_t)took;
+    } while (took > 0 && a->part != HTTP_ANSWER_DONE);
+    return (int64_t)at;
+}
+
+/* The slowest that we bear is a mean over body_ms: its deadline begins anew with each piece. */
+static bool is_fast_enough(const struct httpd *h, struct pieces *s, size_t n)
+{
+    msec_t took = ev_now(h->ev) - s->since_ms;
+
+    s->fresh += n;
+    if (took < h->opts.body_ms)
+        return true;
+    if (s->fresh < (size_t)took * HTTPD_SLOWEST / 1000)
+        return false;
+    s->since_ms += took;
+    s->fresh = 0;
+    return true;
+}
+
+/* The next piece out of n bytes at p: how many it took. */
+static size_t take_piece(struct conn *c, char *p, size_t n)
+{
+    struct httpd *h = c->h;
+    struct pieces *s = c->busy->pieces;
+    struct httpd_req *r = s->req;
+    struct slice data;
+    int64_t took = decode(&s->body, p, n, &data);
+    bool last = took >= 0 && s->body.part == HTTP_ANSWER_DONE;
+
+    s->came += data.n;
+    if (!is_fast_enough(h, s, data.n)) {
+        conn_end(c, END_BODY);
+        return n;
+    }
+    if (took < 0 || s->came > s->most) {
+        s->wanted = false;
+        h->calls.on_piece(h->ctx, r, r->user, NULL, took < 0 ? 400 : 413, true);
+        return n;
+    }
+    if (data.n == 0 && !last)
+        return (size_t)took;
+    s->wanted = false;
+    if (last) {
+        pieces_free(c->busy);
+        c->busy->fresh = true;
+        c->no_more |= !r->keep_alive;
+    }
+    h->calls.on_piece(h->ctx, r, r->user, data.p, data.n, last);
+    return (size_t)took;
+}
+
+void httpd_more(struct httpd_req *r)
+{
+    struct pieces *s = r->conn->busy->pieces;
+
+    if (s == NULL || s->req != r || s->wanted)
+        return;
+    s->wanted = true;
+    r->conn->busy->stalled |= r->conn->busy->in_len > 0; /* there is some already */
+    conn_dirty(r->conn);
+}
+
+/* A body of more than HTTPD_WHOLE bytes: its request begins with the first of them. */
+static int64_t slice(struct conn *c, char *p, size_t n, struct http_req *q, int64_t used)
+{
+    struct http_state *st = &c->busy->st;
+    struct pieces *s = c->busy->pieces;
+    bool chunked = st->chunk_at != 0;
+
+    if (used != 0) { /* all of it is here, or it is none */
+        pieces_free(c->busy);
+        return used;
+    }
+    if (n - st->head_len < HTTPD_BEGIN) {
+        st->need = chunked ? 0 : st->head_len + HTTPD_BEGIN;
+        return 0;
+    }
+    if (q->fields.p == NULL) /* not parsed in this turn */
+        return 0;
+    s->body = (struct http_answer) { .part = chunked ? HTTP_ANSWER_CHUNK : HTTP_ANSWER_SIZED,
+                                     .left = chunked ? 0 : q->length };
+    used = decode(&s->body, p + st->head_len, n - st->head_len, &q->body);
+    if (used < 0)
+        return used;
+    if (q->body.n > s->most)
+        return -413;
+    s->came = q->body.n;
+    s->since_ms = ev_now(c->h->ev);
+    q->in_pieces = true;
+    return (int64_t)st->head_len + used;
+}
+
+static bool pieces_begin(struct conn *c, uint64_t most)
+{
+    struct pieces *s = calloc(1, sizeof(*s));
+
+    if (s == NULL)
+        return false;
+    s->most = most;
+    c->busy->pieces = s;
+    return true;
+}
+
 /* The body of *q is above max_body: it may be larger, or http_parse()'s -413 stands; -503: not now.
  * Else what the parser says of the same bytes. */
 static int64_t parse_large(struct conn *c, char *p, size_t n, struct http_req *q)
 {
     const struct httpd *h = c->h;
     struct http_state *st = &c->busy->st;
+    bool in_pieces = false;
+    uint64_t most;
     int64_t used;
 
     assert(st->head_len > 0);
-    if (st->max_body == h->opts.max_large || !h->calls.on_large(h->ctx, q))
+    if (h->opts.max_large == h->opts.max_body || (st->max_body > h->opts.max_body && st->max_body != HTTPD_WHOLE))
         return -413;
-    st->max_body = h->opts.max_large;
+    most = h->calls.on_large(h->ctx, q, &in_pieces);
+    if (most == 0)
+        return -413;
+    if (!in_pieces)
+        st->max_body = u64_min(most, h->opts.max_large);
+    else
+        st->max_body = st->max_body != HTTPD_WHOLE && most > HTTPD_WHOLE ? HTTPD_WHOLE : most;
     used = http_parse(st, q, p, n);
+    if (used == -413 && in_pieces && st->max_body == HTTPD_WHOLE && most > HTTPD_WHOLE) {
+        st->max_body = most;
+        used = http_parse(st, q, p, n);
+    }
+    if (used == 0 && st->max_body > HTTPD_WHOLE && in_pieces)
+        return pieces_begin(c, most) ? 0 : -503;
     if (used == 0 && !in_large(c, st->need != 0 ? st->need : HTTP_MAX_REQUEST(st->max_body)))
         return -503;
     return used;
@@ -102,15 +241,27 @@ static void take(struct conn *c, char *p, size_t n, struct http_req *q, int64_t 
 
     b->stalled = false;
     for (; n > 0 && !c->no_more; used = NOT_PARSED) {
+        if (b->pieces != NULL && b->pieces->req != NULL) {
+            used = b->pieces->wanted && c->end == END_NOT ? (int64_t)take_piece(c, p, n) : 0;
+            p += used;
+            n -= (size_t)used;
+            if (used == 0)
+                break;
+            continue;
+        }
         if (budget-- == 0 || !may_take(c)) {
             assert(used == NOT_PARSED); /* nothing of it was taken before */
             b->stalled = true;
             break;
         }
-        if (used == NOT_PARSED)
+        if (used == NOT_PARSED) {
+            q->fields.p = NULL;
             used = http_parse(&b->st, q, p, n);
-        if (used == -413)
+        }
+        if (used == -413 && b->pieces == NULL)
             used = parse_large(c, p, n, q);
+        if (b->pieces != NULL)
+            used = slice(c, p, n, q, used);
         if (used == 0)
             break;
         if (used < 0) {
@@ -124,6 +275,7 @@ static void take(struct conn *c, char *p, size_t n, struct http_req *q, int64_t 
     }
     if (b->st.want_continue && !b->continued)
         out_continue(c);
+    b->stalled &= n > 0; /* httpd_more() was called meanwhile */
     keep_rest(c, p, n);
 }
 
@@ -193,6 +345,10 @@ static void on_read_end(struct conn *c, ssize_t n)
         c->end = END_PEER; /* no reader for the pieces to come */
         return;
     }
+    if (conn_pieces(c) != NULL) {
+        c->end = END_PEER;
+        return;
+    }
     c->eof = true; /* perhaps closed one way only, and waiting for answers */
     if (c->busy != NULL) {
         c->busy->stalled = false;
@@ -223,7 +379,7 @@ void conn_read(struct conn *c)
     ssize_t n;
 
     if (own) {
-        if (!in_room(c, HTTPD_IN_START)) {
+        if (!in_room(c, b->pieces != NULL ? HTTPD_PIECE_ROOM : HTTPD_IN_START)) {
             conn_end(c, END_ERROR);
             return;
         }

@@ -16,6 +16,7 @@
 #ifndef SEGQ_HTTPD_INT_H
 #define SEGQ_HTTPD_INT_H
 
+#include "common/http/http_answer.h"
 #include "common/http/httpd.h"
 #include "common/base/list.h"
 #include "common/base/log.h"
@@ -23,6 +24,7 @@
 
 #define HTTPD_SCRATCH         65536 /* most bytes of a read */
 #define HTTPD_IN_START        4096
+#define HTTPD_PIECE_ROOM      32768 /* bytes of a read behind a rest, of a body in pieces */
 #define HTTPD_OUT_BLOCK       1024 /* an answer to a waiting ticket takes 400 */
 #define HTTPD_HAND_ROOM       4096 /* a longer answer goes by the connection's own output */
 #define HTTPD_OUT_EXACT       65536 /* from here on output grows by what is needed */
@@ -86,8 +88,18 @@ struct httpd_req {
     bool marked : 1;  /* by the user */
 };
 
+struct pieces { /* a body that is read in pieces */
+    struct httpd_req *req; /* ref; NULL: its begin is not here yet */
+    struct http_answer body; /* where in it the next byte is: chunks of requests are those of answers */
+    uint64_t most, came; /* bytes of the body: that it may have, that were told */
+    msec_t since_ms; /* moment since which */
+    size_t fresh;    /* so many bytes have come */
+    bool wanted;   /* the next piece may come */
+};
+
 struct busy {
     struct http_state st;
+    struct pieces *pieces; /* owned; NULL: nothing is read so */
     char *in; /* owned: bytes that could not be parsed yet */
     size_t in_len, in_cap;
     char *out; /* owned; out_at..out_len is to be written */
@@ -120,6 +132,14 @@ struct conn {
     bool dirty, eof, lingering;
     bool sealed; /* a part of struct tls_conn */
 };
+
+/* Its request that has begun, and whose body is not all here; NULL: there is none. */
+static inline struct pieces *conn_pieces(const struct conn *c)
+{
+    struct pieces *s = c->busy != NULL ? c->busy->pieces : NULL;
+
+    return s != NULL && s->req != NULL ? s : NULL;
+}
 
 struct tls_conn {
     struct conn conn; /* first */

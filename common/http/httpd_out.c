@@ -232,6 +232,10 @@ static inline size_t prepare(struct httpd_req *r, struct answer *a)
     a->headers_len = *a->headers != '\0' ? strlen(a->headers) : 0; /* most have none */
     a->lines_len = a->lines != NULL ? strlen(a->lines) : 0;
     a->close = (a->open && !a->passing) || !r->keep_alive || (c->h->draining && is_last(r));
+    if (SQ_UNLIKELY(conn_pieces(c) != NULL && c->busy->pieces->req == r)) { /* and no more of it is read */
+        pieces_free(c->busy);
+        c->busy->unread = a->close = true;
+    }
     a->keep_header = r->http10;
     if (a->close)
         c->no_more = true;

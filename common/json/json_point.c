@@ -142,6 +142,20 @@ enum json_point json_point(struct slice text, struct slice pointer, struct slice
     return whole(text, &all) ? point(all, pointer, value) : JSON_POINT_NO_JSON;
 }
 
+enum json_point json_point_begin(struct slice text, struct slice pointer, struct slice *value)
+{
+    enum json_point rc;
+    struct json_scan s;
+
+    json_scan_init(&s, text);
+    if (json_pointer_wrong(pointer) != NULL || pointer.n == 0)
+        return JSON_POINT_NOTHING;
+    if (json_scan_peek(&s) != '{')
+        return JSON_POINT_NO_JSON;
+    rc = point((struct slice){ s.p, (size_t)(s.end - s.p) }, pointer, value);
+    return rc == JSON_POINT_FOUND && value->p + value->n == s.end ? JSON_POINT_NOTHING : rc;
+}
+
 /* ---- holes ------------------------------------------------------------------------- */
 
 struct hole {

@@ -25,6 +25,9 @@ const char *json_pointer_wrong(struct slice pointer);
 /* The bytes of the value at the pointer, as they stand in `text`. Strings are compared decoded. */
 enum json_point json_point(struct slice text, struct slice pointer, struct slice *value);
 
+/* The same of a text of which there is the begin alone: what is cut off at its end is not there. */
+enum json_point json_point_begin(struct slice text, struct slice pointer, struct slice *value);
+
 /* How many holes the form has: JSON that is whole. -1: one of them is none, or they are too many: *why
  * says so. */
 int json_holes(struct slice form, const char **why);

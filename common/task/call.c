@@ -1,15 +1,19 @@
 /* call.c: form 1 | method | path | name, value of each header | empty name | body. Method, path,
- * names and values have their length in front (varint); the body is the rest. */
+ * names and values have their length in front (varint); the body is the rest. Form 2: the rest is a
+ * struct call_file: length, 8 bytes, the lowest first | upload, likewise | SHA-256. A program
+ * that does not know form 2 makes no call of it (call_unpack() fails). */
 #include "common/task/call.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <string.h>
 
 #include "common/base/buf.h"
 #include "common/base/err.h"
 #include "common/base/text.h"
 
-#define FORM 1
+#define FORM      1
+#define FORM_FILE 2
 
 /* ---- what may be said ---------------------------------------------------------------------- */
 
@@ -194,6 +198,25 @@ void call_pack_body(struct buf *out, struct call_span body)
     buf_append(out, body.p, body.n);
 }
 
+void call_pack_file(struct buf *out)
+{
+    static const char none[CALL_FILE_BYTES];
+
+    call_pack_body(out, (struct call_span){ none, sizeof(none) });
+    if (!out->failed)
+        out->data[0] = FORM_FILE;
+}
+
+void call_pack_file_end(uint8_t *form, size_t n, const struct call_file *f)
+{
+    uint8_t *p = form + n - CALL_FILE_BYTES;
+
+    assert(n > CALL_FILE_BYTES && form[0] == FORM_FILE);
+    memcpy(p, &(uint64_t){ htole64(f->length) }, 8);
+    memcpy(p + 8, &(uint64_t){ htole64(f->upload) }, 8);
+    memcpy(p + 16, f->sha256, sizeof(f->sha256));
+}
+
 /* ---- read ---------------------------------------------------------------------------------- */
 
 static bool get_text(struct call_span *rest, struct call_span *t)
@@ -233,15 +256,31 @@ int call_unpack(const uint8_t *p, size_t n, struct call *c)
     struct call_span rest;
 
     *c = (struct call){ 0 };
-    if (n == 0 || n > TASK_BODY_MAX || p[0] != FORM)
+    if (n == 0 || n > TASK_BODY_MAX || (p[0] != FORM && !call_has_file(p, n, &c->file)))
         return SQ_EPROTO;
     rest = (struct call_span){ (const char *)p + 1, n - 1 };
     if (!get_text(&rest, &c->method) || !get_text(&rest, &c->path) ||
         !call_method_ok(c->method.p, c->method.n) ||
         call_path_wrong(c->path.p, c->path.n) != NULL || !get_headers(&rest, &c->headers))
         return SQ_EPROTO;
-    c->body = rest;
-    return 0;
+    if (c->file.length == 0)
+        c->body = rest;
+    return c->file.length == 0 || rest.n == CALL_FILE_BYTES ? 0 : SQ_EPROTO;
+}
+
+bool call_has_file(const uint8_t *form, size_t n, struct call_file *f)
+{
+    const uint8_t *p = form + n - u64_min(n, CALL_FILE_BYTES);
+
+    *f = (struct call_file){ 0 };
+    if (n < 1 + CALL_FILE_BYTES || form[0] != FORM_FILE)
+        return false;
+    memcpy(&f->length, p, 8);
+    memcpy(&f->upload, p + 8, 8);
+    memcpy(f->sha256, p + 16, sizeof(f->sha256));
+    f->length = le64toh(f->length);
+    f->upload = le64toh(f->upload);
+    return f->length > 0 && f->length <= CALL_BODY_MAX;
 }
 
 bool call_header_next(struct call_span *rest, struct call_span *name, struct call_span *value)

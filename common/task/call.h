@@ -19,10 +19,19 @@ struct call_span { /* borrowed; no 0 behind it */
     size_t n;
 };
 
+/* A body that is in a file of its own, beside the form (task/bodies/large.h). */
+struct call_file {
+    uint64_t length; /* bytes; 0: there is none, the body is in the form */
+    uint64_t upload; /* number under which its pieces came, on the link of its submission */
+    uint8_t sha256[RESULT_SHA256];
+};
+#define CALL_FILE_BYTES (8u + 8u + RESULT_SHA256) /* in a form */
+
 struct call { /* borrowed from the form */
     struct call_span method, path; /* path: with its query; it goes behind the endpoint's url */
     struct call_span headers;      /* call_header_next() reads them */
     struct call_span body;
+    struct call_file file; /* length > 0: and `body` is empty */
 };
 
 /* Capital letters; not CONNECT, not TRACE. */
@@ -43,6 +52,11 @@ bool call_header_is(const char *name, const char *lower, size_t n);
 void call_pack_begin(struct buf *out, struct call_span method, struct call_span path);
 void call_pack_header(struct buf *out, struct call_span name, struct call_span value);
 void call_pack_body(struct buf *out, struct call_span body);
+/* In place of a body, of a form that is all of *out: its last bytes are those of *f, which call_pack_file_end() writes once it is known. */
+void call_pack_file(struct buf *out);
+void call_pack_file_end(uint8_t *form, size_t n, const struct call_file *f);
+/* Does the form name a file? Its head alone is looked at. */
+bool call_has_file(const uint8_t *form, size_t n, struct call_file *f);
 
 /* 0; SQ_EPROTO: it is no form, or no request that may be made. */
 SQ_CHECK int call_unpack(const uint8_t *p, size_t n, struct call *c);

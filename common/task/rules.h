@@ -28,6 +28,7 @@ typedef uint32_t part_no; /* a partition, never used again; 0: none */
 #define RATE_UNITS_MAX  10000000000u /* units of a rate */
 #define UNIT_RATES_MAX  3 /* rates in units, of one limit */
 #define TASK_BODY_MAX   (512u << 10) /* also of all bodies in one frame */
+#define CALL_BODY_MAX   (32u << 20)  /* bytes of the body of a call, in a file of its own */
 #define TASK_RESULT_MAX (64u << 10) /* bytes kept of a result; given: TASK_BODY_MAX */
 #define ANSWER_READ_MAX (16u << 20) /* bytes that are read of a target's answer */
 #define RESULT_SHA256   32u

@@ -60,6 +60,7 @@ static bool is_hot(unsigned type)
     case MSG_TASK_SETTLE_ANS:
     case MSG_TASK_GET:
     case MSG_TASK_GET_ANS:
+    case MSG_TASK_UPLOAD:
     case MSG_TASK_PIECE:
     case MSG_TASK_FLOW:
         return true;

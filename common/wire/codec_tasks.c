@@ -104,6 +104,11 @@ MESSAGE(task_complete, TaskComplete, NULL, NUM(part), NUM(epoch), NUM(no), NUM(l
 
 MESSAGE(task_complete_ans, TaskCompleteAns, NULL, CODE, IN(state, 0, TASK_NSTATES - 1), NUM(until_ms))
 
+MESSAGE(task_upload, TaskUpload, NULL, NUM(part), NUM(epoch), NUM(upload), NUM(at),
+        PLAIN(data, TASK_UPLOAD_MAX), NUM(length), NUM(last), NUM(left))
+
+MESSAGE(task_upload_ans, TaskUploadAns, NULL, CODE, PLAIN(sha256, RESULT_SHA256))
+
 MESSAGE(task_read, TaskRead, NULL, NUM(part), NUM(epoch), NUM(no), PLAIN(sha256, RESULT_SHA256),
         NUM(at), IN(most, 1, TASK_READ_MAX))
 

@@ -142,6 +142,8 @@ enum msg_ways {
     X(TASK_FEED_ANS, 158, task_feed_ans, T2R)                                            \
     X(TASK_COMPLETE, 117, task_complete, R2T) /* a target's word about its attempt, later */ \
     X(TASK_COMPLETE_ANS, 119, task_complete_ans, T2R)                                    \
+    X(TASK_UPLOAD, 155, task_upload, R2T) /* a piece of the large body of a call to come */   \
+    X(TASK_UPLOAD_ANS, 156, task_upload_ans, T2R)                                        \
     X(TASK_READ, 132, task_read, R2T)    /* a piece of an answer that is kept whole */    \
     X(TASK_READ_ANS, 133, task_read_ans, T2R)                                            \
     X(TASK_PIECE, 135, task_piece, T2R)  /* part of an answer, as it comes */            \

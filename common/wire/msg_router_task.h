@@ -309,6 +309,27 @@ struct msg_task_feed_ans {
     struct feed_row *v;
 };
 
+#define TASK_UPLOAD_MAX (64u << 10) /* bytes of a piece */
+
+/* A piece of a body of which the submission (TASK_PUT, on the same link) has the form alone; with its link what
+ * has come of it goes. */
+struct msg_task_upload {
+    part_no part;
+    uint64_t epoch;
+    uint64_t upload; /* of the asker: its number, never used again on this link */
+    uint64_t at;
+    struct bytes_of data;
+    uint64_t length; /* bytes of all, as announced; 0: not known */
+    bool last;
+    bool left; /* no more comes: what is here goes */
+};
+
+struct msg_task_upload_ans {
+    uint8_t code; /* DONE; UNKNOWN: what came before is not here; INVALID: none is taken here; FULL: no room for
+                   * it; STALE, BUSY */
+    struct bytes_of sha256; /* last: hash of all */
+};
+
 #define TASK_READ_MAX (128u << 10) /* bytes of a piece */
 
 struct msg_task_read { /* a piece of the answer to a call, of which a look has the first bytes only */

@@ -57,8 +57,8 @@ const struct cfg_key pool_def_keys[] = {
       "first, before one is refused", 0, 0, 0 },
     { "max_bytes", CFG_BYTES, AT(max_bytes), "0", 0, BYTES_WAIT_MAX, true,
       "most bytes of payloads of a partition, of tasks that are not over; 0 = any", 0, 0, 0 },
-    { "max_body", CFG_BYTES, AT(max_body), "256k", 0, TASK_BODY_MAX, true,
-      "largest payload", 0, 0, 0 },
+    { "max_body", CFG_BYTES, AT(max_body), "256k", 0, CALL_BODY_MAX, true,
+      "largest payload; above 512k: of calls (/v1/call) alone, whose body is then kept in a file of its own", 0, 0, 0 },
     { "max_result", CFG_BYTES, AT(max_result), "64k", 0, TASK_RESULT_MAX, true,
       "bytes of a result that are kept, beside its length and SHA-256; 0 = none", 0, 0, 0 },
     { "position_cap", CFG_INT, AT(position_cap), "0", 0, TASKS_MAX, true,
@@ -155,6 +155,9 @@ int pool_def_check(const struct pool_def *d, struct err *e)
     if (d->max_wait_ms != 0 && d->order == ORDER_NUMBER)
         return err_set(e, SQ_EINVAL, "pool %s: max_wait is not for order: number, in which those who come "
                        "later may go first: bound max_waiting", d->match);
+    if (d->max_body > TASK_BODY_MAX && d->endpoint[0] == 0)
+        return err_set(e, SQ_EINVAL, "pool %s: max_body above 512k is for queues with an endpoint: workers get "
+                       "payloads of 512k at most", d->match);
     rc = check_keys(d, e);
     if (rc == 0 && metric_limits_check(&d->limits, e) < 0)
         rc = err_wrap(e, "pool %s", d->match);

@@ -18,6 +18,7 @@
 #include "router/task_requests/passing.h"
 #include "router/task_requests/progress.h"
 #include "router/task_requests/request.h"
+#include "router/task_requests/upload.h"
 #include "router/task_requests/watch.h"
 
 static bool on_conn(void *ctx, const struct net_addr *peer, uint64_t *tag)
@@ -278,6 +279,8 @@ static void on_gone(void *ctx, struct httpd_req *req, void *user)
         watch_gone(user);
     else if (httpd_is_open(req))
         events_gone(ctx, user);
+    else if (*(const enum waiter *)user == WAITS_UPLOAD)
+        upload_gone(user);
     else if (*(const enum waiter *)user == WAITS_TASK)
         left_now(user);
     else
@@ -295,11 +298,18 @@ static void on_taken(void *ctx, struct httpd_req *req, void *user)
         whole_taken(user);
 }
 
-static bool on_large(void *ctx, const struct http_req *q)
+static uint64_t on_large(void *ctx, const struct http_req *q, bool *in_pieces)
 {
     const struct router *r = ctx;
 
-    return task_may_be_large(r->tasking, q); /* where servers ask */
+    return task_may_be_large(r->tasking, q, in_pieces); /* where servers ask */
+}
+
+static void on_piece(void *ctx, struct httpd_req *req, void *user, const char *p, size_t n, bool last)
+{
+    (void)ctx;
+    (void)req;
+    upload_piece(user, p, n, last);
 }
 
 static void bad(struct router *r, struct httpd_req *req, int status, const struct http_req *q,
@@ -333,6 +343,6 @@ static void on_task_bad(void *ctx, struct httpd_req *req, int status, const stru
 }
 
 const struct httpd_calls dispatch_task_calls = { on_task_request, on_gone, on_task_bad, on_conn,
-                                                 on_conn_end, on_large, on_taken };
+                                                 on_conn_end, on_large, on_taken, on_piece };
 const struct httpd_calls dispatch_calls = { on_request, on_gone, on_bad, on_conn, on_conn_end,
-                                            on_large, on_taken };
+                                            on_large, on_taken, on_piece };

@@ -30,7 +30,7 @@ struct page_room;
 struct tasking;
 
 /* First member behind httpd's user pointer of a request; not behind that of an open answer. */
-enum waiter { WAITS_FLOW, WAITS_TASK, WAITS_PASSING };
+enum waiter { WAITS_FLOW, WAITS_TASK, WAITS_PASSING, WAITS_UPLOAD };
 
 struct router_counts {             /* ever */
     uint64_t joins, polls, leaves; /* requests that became flows */

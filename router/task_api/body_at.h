@@ -3,7 +3,7 @@
 #ifndef SEGQ_TASK_API_BODY_AT_H
 #define SEGQ_TASK_API_BODY_AT_H
 
-#include "common/base/text.h"
+#include "common/http/httpd.h"
 
 enum body_at {
     AT_FOUND,
@@ -12,7 +12,20 @@ enum body_at {
     AT_DEEP,    /* JSON nested deeper than is read: perhaps it is there */
 };
 
-/* raw: bytes of the value, as they stand. */
-enum body_at body_at(struct slice body, const char *pointer, struct slice *raw);
+#define BODY_UNKNOWN UINT64_MAX /* a length that nobody has said */
+
+/* raw: bytes of the value, as they stand. length: of all of the body; more than `body` has: that is its begin, and
+ * what is further on is as if it were not there. */
+enum body_at body_at(struct slice body, uint64_t length, const char *pointer, struct slice *raw);
+
+/* What is looked at of a request's body, and how long that is. */
+static inline struct slice task_body_seen(const struct http_req *q)
+{
+    return (struct slice){ q->body.p, q->in_pieces ? u64_min(q->body.n, HTTPD_BEGIN) : q->body.n };
+}
+static inline uint64_t task_body_length(const struct http_req *q)
+{
+    return !q->in_pieces ? q->body.n : q->length != 0 ? q->length : BODY_UNKNOWN;
+}
 
 #endif

@@ -19,14 +19,14 @@ const char *call_cost_named(const struct http_req *q, int64_t *cost)
 }
 
 /* Units that the body asks for. NULL, or why that is not known. */
-static const char *asked_units(const struct cost_rule *r, struct slice body, uint64_t *asked)
+static const char *asked_units(const struct cost_rule *r, struct slice body, uint64_t length, uint64_t *asked)
 {
     enum body_at at = AT_NOTHING;
     struct slice raw;
 
     *asked = 0;
     if (r->pointer[0] != '\0')
-        at = body_at(body, r->pointer, &raw);
+        at = body_at(body, length, r->pointer, &raw);
     if (at == AT_TWICE)
         return "the member that says how many units the call asks for is there twice";
     if (at == AT_DEEP)
@@ -36,17 +36,20 @@ static const char *asked_units(const struct cost_rule *r, struct slice body, uin
     return NULL;
 }
 
-const char *call_cost(const struct task_way *w, const struct tenant *t, struct slice body, int64_t *cost)
+const char *call_cost(const struct task_way *w, const struct tenant *t, struct slice body, uint64_t length,
+                      int64_t *cost)
 {
     uint64_t asked = 0;
     const char *why;
 
     if (w == NULL || !cost_has_rule(&w->cost))
         return NULL;
-    why = *cost == 0 ? asked_units(&w->cost, body, &asked) : NULL;
+    why = *cost == 0 ? asked_units(&w->cost, body, length, &asked) : NULL;
     if (why != NULL)
         return why;
-    *cost = (int64_t)cost_estimate(&w->cost, (uint64_t)*cost, body.n, asked);
+    if (length == BODY_UNKNOWN && w->cost.per_byte != 0)
+        return "the endpoint counts bytes: a chunked body of more than 262144 bytes needs a Content-Length";
+    *cost = (int64_t)cost_estimate(&w->cost, (uint64_t)*cost, length, asked);
     return tenant_bears(t, *cost) ? NULL
            : "this token is a tenant's, and the call is estimated at more units than its calls may take (cost= "
              "of its line in task_tokens): ask for less";
@@ -58,5 +61,5 @@ const char *call_cost_of_form(const struct task_way *w, const struct tenant *t, 
 
     if (w == NULL || !cost_has_rule(&w->cost) || call_unpack((const uint8_t *)form.p, form.n, &c) < 0)
         return NULL;
-    return call_cost(w, t, (struct slice){ (char *)(uintptr_t)c.body.p, c.body.n }, cost);
+    return call_cost(w, t, (struct slice){ (char *)(uintptr_t)c.body.p, c.body.n }, c.body.n, cost);
 }

@@ -10,7 +10,8 @@
 const char *call_cost_named(const struct http_req *q, int64_t *cost);
 /* *cost: what is named (0: nothing), then what the call with this body takes, in this way (NULL: none is
  * known) and for this tenant (NULL: nobody's). NULL, or why it cannot go there. */
-const char *call_cost(const struct task_way *w, const struct tenant *t, struct slice body, int64_t *cost);
+const char *call_cost(const struct task_way *w, const struct tenant *t, struct slice body, uint64_t length,
+                      int64_t *cost);
 /* The same of a call in its form. */
 const char *call_cost_of_form(const struct task_way *w, const struct tenant *t, struct slice form, int64_t *cost);
 

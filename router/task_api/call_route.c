@@ -36,7 +36,8 @@ static bool fits(const struct map_route *r, struct slice word)
     return r->n_match == 0;
 }
 
-enum route_end route_find(const struct pools *t, struct slice name, struct slice body, struct buf *scratch,
+enum route_end route_find(const struct pools *t, struct slice name, struct slice body,
+                          uint64_t length, struct buf *scratch,
                           struct route_ways *out)
 {
     const struct map_route *v = t->map.routes, *end = v + t->map.n_routes, *r = v;
@@ -48,7 +49,7 @@ enum route_end route_find(const struct pools *t, struct slice name, struct slice
         r++;
     if (r == end)
         return ROUTE_UNKNOWN;
-    at = body_at(body, r->pointer, &raw);
+    at = body_at(body, length, r->pointer, &raw);
     if (at == AT_TWICE)
         return ROUTE_TWICE;
     if (at == AT_DEEP && r->n_match > 0)

@@ -23,7 +23,8 @@ struct route_ways {
 };
 
 /* scratch: the word is copied there, since reading changes it. */
-enum route_end route_find(const struct pools *t, struct slice name, struct slice body, struct buf *scratch,
+enum route_end route_find(const struct pools *t, struct slice name, struct slice body,
+                          uint64_t length, struct buf *scratch,
                           struct route_ways *out);
 
 #endif

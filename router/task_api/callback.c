@@ -193,6 +193,11 @@ bool callback_of_request(struct buf *form, const struct http_req *q, struct slic
         if (!call_header_refused(name.p, name.n) && !is_for_us(q, name, drops) &&
             !http_connection_names(q->fields, name) && !add(&h, name, value, e))
             return false;
-    call_pack_body(form, span(q->body));
+    if (q->in_pieces && q->method == HTTP_HEAD)
+        return json_say(e, "method: a HEAD has no body", (struct slice){ 0 }, "");
+    if (q->in_pieces)
+        call_pack_file(form);
+    else
+        call_pack_body(form, span(q->body));
     return true;
 }

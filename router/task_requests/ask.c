@@ -71,6 +71,7 @@ const struct ask_form ask_forms[ASK_NKINDS] = {
                        .until_ms = AT(msg_task_progress_ans, until_ms), .compares = true },
     [ASK_GROUP] = { ASKS(GROUP, msg_task_group) },
     [ASK_FIRST] = { ASKS(FIRST, msg_task_first) },
+    [ASK_UPLOAD] = { ASKS(UPLOAD, msg_task_upload) },
 };
 
 /* All questions begin alike, and so do all answers: with their code. */
@@ -87,11 +88,13 @@ ALIKE(msg_task_group);
 ALIKE(msg_task_progress);
 ALIKE(msg_task_first);
 ALIKE(msg_task_feed);
+ALIKE(msg_task_upload);
 _Static_assert(AT(task_put_row, code) + AT(settled_row, code) + AT(msg_task_get_ans, code) +
                AT(msg_task_take_ans, code) + AT(msg_task_change_ans, code) +
                AT(msg_task_schedule_ans, code) + AT(msg_task_complete_ans, code) +
                AT(msg_task_read_ans, code) + AT(msg_task_group_ans, code) +
-               AT(msg_task_progress_ans, code) + AT(msg_task_first_ans, code) + AT(msg_task_feed_ans, code) == 0, "codes come first");
+               AT(msg_task_progress_ans, code) + AT(msg_task_first_ans, code) + AT(msg_task_feed_ans, code) +
+               AT(msg_task_upload_ans, code) == 0, "codes come first");
 
 static void name_part(struct ask *a, const struct task_way *w)
 {

@@ -28,7 +28,8 @@ struct task_asked { /* a request about tasks, let in */
 };
 
 enum ask_kind { ASK_PUT, ASK_SETTLE, ASK_GET, ASK_TAKE, ASK_CHANGE, ASK_SCHEDULE, ASK_COMPLETE,
-                ASK_READ, ASK_GROUP, ASK_PROGRESS, ASK_FIRST, ASK_FEED, ASK_NKINDS };
+                ASK_READ, ASK_GROUP, ASK_PROGRESS, ASK_FIRST, ASK_FEED, ASK_UPLOAD,
+                ASK_NKINDS };
 
 struct task_call;
 
@@ -66,6 +67,7 @@ struct ask { /* a row */
         struct msg_task_progress progress;
         struct msg_task_first first;
         struct msg_task_feed feed;
+        struct msg_task_upload upload;
         struct { struct msg_task_group asked; struct group_said said; } group;
     };
     task_no no; /* number in the answer, as far as its rows are kept */
@@ -131,6 +133,7 @@ struct task_call {
     struct slice known;     /* If-None-Match */
     struct whole *whole;    /* ref: READ: whose piece it is */
     struct watch *watch;    /* ref: GET: who watches it; NULL: nobody */
+    struct upload *upload;  /* ref: UPLOAD: likewise */
     struct notice_of notice; /* node 0: it is none */
     struct call_more *more; /* owned: what its own memory has no room for */
     struct msg_task_take next; /* SETTLE, TAKE of strays: taken once that is done; queue NULL: nothing */

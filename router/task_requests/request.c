@@ -4,11 +4,13 @@
 #include "router/task_requests/request.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "router/state/router.h"
 #include "common/task/queue_name.h"
 #include "common/ticket/task_token.h"
+#include "router/task_api/body_at.h"
 #include "router/task_api/call_cost.h"
 #include "router/task_requests/feed.h"
 #include "router/task_requests/group.h"
@@ -16,6 +18,7 @@
 #include "router/task_requests/single_task.h"
 #include "router/task_requests/submit.h"
 #include "router/task_requests/take_many.h"
+#include "router/task_requests/upload.h"
 #include "router/task_requests/watch.h"
 #include "router/task_requests/work.h"
 
@@ -56,6 +59,7 @@ struct refusal {
     enum api_problem problem;
     const char *why; /* NULL: none */
     bool wraps;      /* see api_ans */
+    uint64_t most;   /* of a large body: bytes of a call's; 0: it is another one */
 };
 
 static struct refusal refusal(enum api_problem p, const char *why)
@@ -75,9 +79,9 @@ static struct refusal way_unfit(const struct tasking *t, const struct task_asked
                                              "that names it, and no other");
     if (!queues_match(x->opens.p, x->opens.n, queue, strlen(queue)))
         return refusal(API_NOT_ELIGIBLE, rights[MAY_SUBMIT].other);
-    if (w->max_body != 0 && x->q->body.n > w->max_body)
+    if (task_body_length(x->q) > upload_most(w) && task_body_length(x->q) != BODY_UNKNOWN)
         return refusal(API_PAYLOAD_TOO_LARGE, "the payload is larger than its pool allows");
-    why = call_cost(w, x->tenant, x->q->body, cost);
+    why = call_cost(w, x->tenant, task_body_seen(x->q), task_body_length(x->q), cost);
     if (why != NULL)
         return refusal(tenant_bears(x->tenant, *cost) ? API_BAD_REQUEST : API_NOT_ELIGIBLE, why);
     return (struct refusal){ 0 };
@@ -103,7 +107,8 @@ static bool find_ways(struct tasking *t, struct task_asked *x)
         [ROUTE_TWICE] = { API_BAD_REQUEST, "the member that says the way is there twice" },
         [ROUTE_DEEP] = { API_BAD_REQUEST, "the JSON is nested too deeply to read the member that says the way" },
     };
-    enum route_end end = route_find(&t->pools, x->path.endpoint, x->q->body, &t->form, &x->ways);
+    enum route_end end = route_find(&t->pools, x->path.endpoint, task_body_seen(x->q),
+                                    task_body_length(x->q), &t->form, &x->ways);
     struct refusal no = { 0 };
     struct slice queue;
     unsigned n = 0;
@@ -336,6 +341,26 @@ static void read_path(const struct tasking *t, struct task_path *p, const struct
     }
 }
 
+/* Bytes that a call may have, by its path; 0: it leads nowhere. */
+static uint64_t call_most(const struct tasking *t, const struct task_path *p)
+{
+    const struct map_route *v = t->pools.map.routes;
+    uint64_t most = 0;
+
+    if (!t->pools.known)
+        return TASK_BODY_MAX;
+    if (!p->by_route)
+        return p->queue.n > 0 ? upload_most(pools_of_queue(&t->pools, p->queue.p, p->queue.n)) : 0;
+    for (uint32_t i = 0; i < t->pools.map.n_routes; i++) {
+        const char *queue = text_is(p->endpoint.p, p->endpoint.n, v[i].name)
+                                ? pools_queue_of(&t->pools, v[i].endpoint, strlen(v[i].endpoint)) : NULL;
+
+        if (queue != NULL)
+            most = u64_max(most, upload_most(pools_of_queue(&t->pools, queue, strlen(queue))));
+    }
+    return most;
+}
+
 /* Calls that need no token have no large bodies. */
 static struct refusal judge_large(struct tasking *t, const struct http_req *q,
                                   bool servers)
@@ -358,24 +383,38 @@ static struct refusal judge_large(struct tasking *t, const struct http_req *q,
         if (p.op < ARRAY_LEN(ops) && ops[p.op].needs != 0) {
             no = judge(who_is(t, q, p.op), &p, servers);
             no.wraps = a.call == API_CALL;
+            no.most = p.op == TASK_CALL && no.why == NULL ? call_most(t, &p) : 0;
+            if (p.op == TASK_CALL && no.why == NULL && no.most == 0)
+                no = (struct refusal){ API_ENDPOINT_UNKNOWN, "there is no such endpoint, or segq-queue must name one "
+                                       "of its queues", true, 0 };
             return no;
         }
     }
     return refusal(API_PAYLOAD_TOO_LARGE, "the body is too large");
 }
 
-bool task_may_be_large(struct tasking *t, const struct http_req *q)
+uint64_t task_may_be_large(struct tasking *t, const struct http_req *q, bool *in_pieces)
 {
-    return judge_large(t, q, true).why == NULL;
+    struct refusal no = judge_large(t, q, true);
+
+    *in_pieces = no.most > 0;
+    return no.why != NULL ? 0 : no.most > 0 ? no.most : TASK_LARGEST;
 }
 
 bool task_refuse_large(struct tasking *t, struct httpd_req *req, const struct http_req *q,
                        bool servers)
 {
     struct refusal no = judge_large(t, q, servers);
+    char why[120];
 
-    if (no.why == NULL || no.problem == API_PAYLOAD_TOO_LARGE)
+    if (no.most == 0 && (no.why == NULL || no.problem == API_PAYLOAD_TOO_LARGE))
         return false;
+    if (no.most > 0) {
+        snprintf(why, sizeof(why), "the body is larger than its pool allows: at most %llu bytes (max_body)",
+                 (unsigned long long)no.most);
+        no.problem = API_PAYLOAD_TOO_LARGE;
+        no.why = why;
+    }
     t->r->ans.wraps = no.wraps;
     refuse(t, req, no.problem, no.why);
     t->r->ans.wraps = false;

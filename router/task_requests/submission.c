@@ -28,7 +28,7 @@ uint64_t submit_digest_of_call(struct slice form)
         return digest_of(form.p, form.n);
     h[0] = digest_of(c.method.p, c.method.n);
     h[1] = digest_of(c.path.p, c.path.n);
-    h[2] = digest_of(c.body.p, c.body.n);
+    h[2] = c.file.length > 0 ? digest_of(c.file.sha256, sizeof(c.file.sha256)) : digest_of(c.body.p, c.body.n);
     return digest_of(h, sizeof(h));
 }
 

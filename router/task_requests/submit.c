@@ -7,6 +7,7 @@
 #include "common/task/call.h"
 #include "common/task/window.h"
 #include "router/state/router.h"
+#include "router/task_api/body_at.h"
 #include "router/task_api/call_cost.h"
 #include "router/task_api/look.h"
 #include "router/task_api/path.h"
@@ -18,6 +19,7 @@
 #include "router/task_requests/passing.h"
 #include "router/task_requests/progress.h"
 #include "router/task_requests/submission.h"
+#include "router/task_requests/upload.h"
 
 /* The row as it is asked, with what is behind it, which is in t->then. False: no memory. */
 static bool put_row(struct ask *a, const struct task_body *b, struct slice bytes)
@@ -351,7 +353,8 @@ static void ask_one(struct tasking *t, const struct task_asked *x, const struct 
     c->looks = wait_ms > 0 || (wait_ms == 0 && !c->passes_on);
     c->queue = (struct slice){ call_text(c, queue), queue.n };
     goes_by(c, w);
-    keep_ways(c, &x->ways);
+    if (!x->q->in_pieces) /* whose body is at one node */
+        keep_ways(c, &x->ways);
     if (!put_row(&c->v[0], b, bytes)) {
         httpd_set_user(x->req, NULL);
         call_drop(c);
@@ -361,7 +364,10 @@ static void ask_one(struct tasking *t, const struct task_asked *x, const struct 
     if (c->ways != NULL)
         c->v[0].put.may_wait_ms = may_wait(x->ways.max_wait_ms[0], c->ways->n);
     c->v[0].put.read = c->looks && !c->whole_only && passing_may(c);
-    call_begin(c);
+    if (x->q->in_pieces)
+        upload_start(c, x->q);
+    else
+        call_begin(c);
 }
 
 static void submit(struct tasking *t, const struct task_asked *x, struct task_body *b)
@@ -401,6 +407,16 @@ static bool is_tenant(const struct task_asked *x)
     return x->tenant != NULL && x->tenant->key[0] != '\0';
 }
 
+static const char *cost_of_request(const struct task_way *w, const struct task_asked *x, int64_t *cost,
+                                   enum api_problem *p)
+{
+    const char *why = call_cost(w, x->tenant, task_body_seen(x->q), task_body_length(x->q), cost);
+
+    if (why != NULL)
+        *p = tenant_bears(x->tenant, *cost) ? API_BAD_REQUEST : API_NOT_ELIGIBLE;
+    return why;
+}
+
 void submit_request(struct tasking *t, const struct task_asked *x, bool ours)
 {
     const struct task_way *w = pools_of_queue(&t->pools, x->path.queue.p, x->path.queue.n);
@@ -430,7 +446,7 @@ void submit_request(struct tasking *t, const struct task_asked *x, bool ours)
         why = "Idempotency-Key must be 1 to 128 visible ASCII characters";
     else
         why = callback_of_request(&t->form, x->q, x->path.path, drops, &e)
-                  ? submit_size_wrong(t, w, x->q->body.n, t->form.len, &p) : e.text;
+                  ? submit_size_wrong(t, w, x->q->in_pieces ? x->q->length : x->q->body.n, t->form.len, &p) : e.text;
     if (why == NULL) {
         p = API_BAD_REQUEST;
         why = call_cost_named(x->q, &b.cost);
@@ -445,7 +461,7 @@ void submit_request(struct tasking *t, const struct task_asked *x, bool ours)
     p = API_NOT_ELIGIBLE;
     why = tenant_bind(x->tenant, &b, &texts);
     if (why == NULL)
-        why = submit_cost(w, x->tenant, &b, (struct slice){ (char *)t->form.data, t->form.len }, &p);
+        why = cost_of_request(w, x, &b.cost, &p);
     if (why != NULL) {
         router_problem(t->r, x->req, p, why);
         return;

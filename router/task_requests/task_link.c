@@ -141,7 +141,8 @@ static bool send_frame(struct task_link *l, enum ask_kind kind)
  * is more waits with its client, and not in the link's buffer, whose bound closes it. */
 static bool may_send(const struct task_link *l, enum ask_kind kind)
 {
-    bool bulk = kind == ASK_PUT || kind == ASK_SETTLE || kind == ASK_SCHEDULE || kind == ASK_COMPLETE;
+    bool bulk = kind == ASK_PUT || kind == ASK_SETTLE || kind == ASK_SCHEDULE || kind == ASK_COMPLETE ||
+                kind == ASK_UPLOAD;
 
     if (bulk && rpc_chan_pending(l->n.ch) >= PORTION) {
         rpc_chan_turn_below(l->n.ch, PORTION);

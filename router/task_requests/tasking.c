@@ -13,6 +13,7 @@
 #include "router/task_requests/long_answer.h"
 #include "router/task_requests/passing.h"
 #include "router/task_requests/task_link.h"
+#include "router/task_requests/upload.h"
 #include "router/task_requests/watch.h"
 
 #define LOG_MODULE "tasking"
@@ -113,6 +114,7 @@ int tasking_new(struct tasking **out, struct router *r, struct err *e)
     list_init(&t->waiting);
     list_init(&t->passings);
     list_init(&t->eased);
+    list_init(&t->uploads);
     list_init(&t->wholes);
     list_init(&t->taken);
     list_init(&t->watches);
@@ -139,6 +141,7 @@ void tasking_free(struct tasking *t)
     node_links_free(&t->links);
     list_each (&t->calls, it)
         call_drop(container_of(it, struct task_call, in_all));
+    uploads_free(t);
     wholes_free(t);
     if (t->timer != NULL)
         ev_timer_free(t->timer);

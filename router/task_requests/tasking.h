@@ -8,6 +8,7 @@
  *   ask.h          a question's way to a node, waits, time limits; what nobody waits for; clients
  *                  who go meanwhile
  *   long_answer.h  answers that are longer than a look: passed on piece by piece
+ *   upload.h       large bodies of calls: passed on piece by piece
  *   submission.h   what a submission carries
  *   group.h        groups of tasks
  *   chain.h        tasks behind tasks
@@ -51,6 +52,7 @@ struct tasking_counts { /* ever */
     uint64_t left; /* calls whose clients went before they were answered */
     uint64_t wholes, wholes_broken, wholes_crowded; /* answers longer than a look */
     uint64_t passings, passings_broken, passings_left, followings, progresses, passed_bytes; /* answers passed on as they came */
+    uint64_t uploads, upload_bytes, uploads_given_up; /* large bodies that were submitted; that were not */
     uint64_t maps, frames, rows;
 };
 
@@ -66,6 +68,8 @@ struct tasking {
         struct task_link *link; /* ref */
         uint64_t rid;
     } piece;
+    struct list uploads; /* struct upload, owned */
+    uint64_t last_upload;
     struct list wholes, taken; /* struct whole, owned; those whose clients want more */
     struct list watches; /* struct watch, owned */
     struct ev_timer *timer;

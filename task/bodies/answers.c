@@ -1,4 +1,5 @@
 /* answers.c: see answers.h. */
+#define _GNU_SOURCE /* sync_file_range() */
 #include "task/bodies/answers.h"
 
 #include <dirent.h>
@@ -26,11 +27,15 @@ struct answer { /* a whole answer */
     struct list_node in_read; /* answers.read, if it was */
     struct answer *same;      /* another one under its key */
     struct answer_id id;
+    msec_t dead_ms;           /* moment since when its task does not need it; 0: it does */
 };
 
 struct answers {
     int dir; /* descriptor of it */
     uint64_t max_bytes, last;
+    msec_t linger_ms, step_ms; /* step_ms: moment of the last answers_step() */
+    answer_lives lives;        /* of that */
+    void *lives_ctx;
     struct list all, read;
     struct map by_task; /* key_of() -> struct answer: the first of those that have the key */
     bool said;          /* the disk fails, and that was logged */
@@ -153,7 +158,7 @@ static void take_in(struct answers *a, const char *name)
     if (!parse_name(name, &id))
         return;
     if (fstatat(a->dir, name, &s, AT_SYMLINK_NOFOLLOW) < 0 || (uint64_t)s.st_size != id.length ||
-        a->n.bytes + id.length > a->max_bytes || find(a, id.part, id.no) != NULL || !add(a, &id))
+        (a->linger_ms == 0 && a->n.bytes + id.length > a->max_bytes) || find(a, id.part, id.no) != NULL || !add(a, &id))
         (void)unlinkat(a->dir, name, 0);
 }
 
@@ -170,7 +175,7 @@ static int read_dir(struct answers *a, const char *dir, struct err *e)
     return 0;
 }
 
-int answers_open(struct answers **out, const char *dir, uint64_t max_bytes, struct err *e)
+int answers_open(struct answers **out, const char *dir, uint64_t max_bytes, msec_t linger_ms, struct err *e)
 {
     struct answers *a = calloc(1, sizeof(*a));
     int rc;
@@ -178,6 +183,7 @@ int answers_open(struct answers **out, const char *dir, uint64_t max_bytes, stru
     if (a == NULL)
         return err_set(e, SQ_ENOMEM, "out of memory");
     a->max_bytes = max_bytes;
+    a->linger_ms = linger_ms;
     list_init(&a->all);
     list_init(&a->read);
     map_init(&a->by_task, 0); /* our own numbers */
@@ -209,10 +215,22 @@ void answers_close(struct answers *a)
 
 /* ---- one that comes --------------------------------------------------------------------- */
 
-static bool make_room(struct answers *a, size_t n)
+/* What was seen in the last step without a task may be needed again, if that turn is not written; and a task that is
+ * dead may have been told to run again. */
+static bool may_go(const struct answers *a, const struct answer *x)
 {
-    while (a->n.bytes + n > a->max_bytes && a->read.n > 0) {
-        remove_one(a, container_of(list_first(&a->read), struct answer, in_read));
+    return a->linger_ms == 0 ||
+           (x->dead_ms < a->step_ms && a->lives(a->lives_ctx, x->id.part, x->id.no) != ANSWER_LIVES);
+}
+
+static bool make_room(struct answers *a, uint64_t n)
+{
+    list_each_of (&a->read, struct answer, in_read, x) {
+        if (a->n.bytes + n <= a->max_bytes)
+            break;
+        if (!may_go(a, x))
+            continue;
+        remove_one(a, x);
         a->n.made_room++;
     }
     if (a->n.bytes + n <= a->max_bytes)
@@ -225,8 +243,8 @@ static void failed(struct answers *a, const char *what)
 {
     a->n.failures++;
     if (!a->said)
-        log_error("event=answers_failed what=%s why=\"%s\" do=\"mend the disk of answers_dir: long "
-                  "answers are cut\"", what, strerror(errno));
+        log_error("event=answers_failed what=%s why=\"%s\" do=\"mend the disk: %s\"", what, strerror(errno),
+                  a->linger_ms == 0 ? "long answers are cut" : "large bodies are refused");
     a->said = true;
 }
 
@@ -269,6 +287,11 @@ void answers_give_up(struct answer_file *f)
     end(f);
 }
 
+bool answers_has_room(struct answers *a, uint64_t n)
+{
+    return make_room(a, n);
+}
+
 bool answers_add(struct answer_file *f, const void *p, size_t n)
 {
     if (make_room(f->a, n)) {
@@ -281,6 +304,22 @@ bool answers_add(struct answer_file *f, const void *p, size_t n)
         failed(f->a, "write");
     }
     answers_give_up(f);
+    return false;
+}
+
+bool answers_sync(struct answer_file *f, bool whole)
+{
+    if (whole ? fdatasync(f->fd) == 0 : sync_file_range(f->fd, 0, 0, SYNC_FILE_RANGE_WRITE) == 0)
+        return true;
+    failed(f->a, "sync");
+    return false;
+}
+
+bool answers_sync_dir(struct answers *a)
+{
+    if (fsync(a->dir) == 0)
+        return true;
+    failed(a, "sync");
     return false;
 }
 
@@ -348,16 +387,23 @@ bool answers_have(const struct answers *a, const struct answer_id *id)
     return x != NULL && x->id.length == id->length;
 }
 
-static int64_t read_at(struct answers *a, const struct answer *x, uint64_t at, uint8_t *p, size_t n)
+int answers_open_one(struct answers *a, const struct answer_id *id)
 {
     char name[NAME_MAX_N];
-    int64_t rc;
     int fd;
 
-    name_of(name, &x->id);
+    name_of(name, id);
     fd = openat(a->dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    return fd >= 0 ? fd : errno == ENOENT ? SQ_EUNKNOWN : SQ_ESYS;
+}
+
+static int64_t read_at(struct answers *a, const struct answer *x, uint64_t at, uint8_t *p, size_t n)
+{
+    int fd = answers_open_one(a, &x->id);
+    int64_t rc;
+
     if (fd < 0)
-        return errno == ENOENT ? SQ_EUNKNOWN : SQ_ESYS;
+        return fd;
     rc = read_from(fd, at, p, n);
     close(fd);
     return rc < 0 || rc == (int64_t)n ? rc : SQ_EUNKNOWN;
@@ -375,22 +421,40 @@ int64_t answers_read(struct answers *a, const struct answer_id *id, uint64_t at,
     if (rc < 0)
         return rc;
     a->n.read += n;
-    if (at + n == x->id.length && !list_linked(&x->in_read))
+    if (a->linger_ms == 0 && at + n == x->id.length && !list_linked(&x->in_read))
         list_push_back(&a->read, &x->in_read);
     return rc;
 }
 
-void answers_step(struct answers *a, bool (*lives)(void *ctx, uint32_t part, task_no no), void *ctx)
+/* Of what tasks need, those that nobody does are in the list `read`. */
+static void look_at(struct answers *a, struct answer *x, enum answer_life life, msec_t now_ms)
 {
+    bool listed = list_linked(&x->in_read);
+
+    x->dead_ms = life != ANSWER_DEAD ? 0 : x->dead_ms == 0 ? now_ms : x->dead_ms;
+    if (a->linger_ms == 0)
+        return;
+    if (listed && life == ANSWER_LIVES)
+        list_remove(&a->read, &x->in_read);
+    else if (!listed && life != ANSWER_LIVES)
+        list_push_back(&a->read, &x->in_read);
+}
+
+void answers_step(struct answers *a, msec_t now_ms, answer_lives lives, void *ctx)
+{
+    a->lives = lives;
+    a->lives_ctx = ctx;
+    a->step_ms = now_ms;
     for (size_t n = u64_min(a->all.n, STEP_MOST); n > 0; n--) {
         struct answer *x = container_of(list_first(&a->all), struct answer, in);
 
-        if (lives(ctx, x->id.part, x->id.no)) {
-            list_remove(&a->all, &x->in);
-            list_push_back(&a->all, &x->in);
-        } else {
+        look_at(a, x, lives(ctx, x->id.part, x->id.no), now_ms);
+        if (x->dead_ms != 0 && now_ms - x->dead_ms >= a->linger_ms) {
             remove_one(a, x);
+            continue;
         }
+        list_remove(&a->all, &x->in);
+        list_push_back(&a->all, &x->in);
     }
 }
 

@@ -25,8 +25,11 @@ struct answer_id {
     uint8_t sha256[RESULT_SHA256];
 };
 
-/* The folder is made if it is missing; the caller sees to it that nobody else has it. */
-SQ_CHECK int answers_open(struct answers **out, const char *dir, uint64_t max_bytes, struct err *e);
+/* The folder is made if it is missing; the caller sees to it that nobody else has it. linger_ms 0: of answers; else
+ * of what tasks need (large.h): answers_step() waits so long before one goes, unless there is no room for others;
+ * then those of ANSWER_SPARE give way, too. */
+SQ_CHECK int answers_open(struct answers **out, const char *dir, uint64_t max_bytes, msec_t linger_ms,
+                          struct err *e);
 /* No file is being written. NULL is fine. */
 void answers_close(struct answers *a);
 
@@ -34,11 +37,17 @@ void answers_close(struct answers *a);
 struct answer_file *answers_begin(struct answers *a, size_t most);
 /* The next n bytes. False: there is no room, or the disk fails (counted): it is gone. */
 SQ_CHECK bool answers_add(struct answer_file *f, const void *p, size_t n);
+/* What was added gets to the disk: begins to (whole: is there when it returns). False: the disk fails. */
+SQ_CHECK bool answers_sync(struct answer_file *f, bool whole);
+/* The names of the folder get there. */
+SQ_CHECK bool answers_sync_dir(struct answers *a);
 /* Up to n bytes from `at` on of what was added. How many; SQ_ESYS. */
 SQ_CHECK int64_t answers_peek(const struct answer_file *f, uint64_t at, uint8_t *p, size_t n);
 /* Ends it: it has all bytes, and is this task's; *id as of what was added. On failure it is gone. */
 void answers_keep(struct answer_file *f, const struct answer_id *id);
 void answers_give_up(struct answer_file *f);
+/* Is there room for so many bytes, or was some made? */
+bool answers_has_room(struct answers *a, uint64_t n);
 /* Drops what the task has, if it has one: another answer has taken its place. */
 void answers_drop(struct answers *a, uint32_t part, task_no no);
 
@@ -47,8 +56,13 @@ bool answers_have(const struct answers *a, const struct answer_id *id);
  * length of *id is not looked at. */
 SQ_CHECK int64_t answers_read(struct answers *a, const struct answer_id *id, uint64_t at, uint8_t *p,
                               size_t n);
-/* Some of those that are kept, in their turn: they go if their task is not there any more. */
-void answers_step(struct answers *a, bool (*lives)(void *ctx, uint32_t part, task_no no), void *ctx);
+/* A descriptor of it, to be closed; SQ_EUNKNOWN, SQ_ESYS. */
+SQ_CHECK int answers_open_one(struct answers *a, const struct answer_id *id);
+enum answer_life { ANSWER_DEAD, ANSWER_LIVES, ANSWER_SPARE };
+typedef enum answer_life (*answer_lives)(void *ctx, uint32_t part, task_no no);
+/* Some of those that are kept, in their turn: they go if their task is not there any more. lives: is asked later,
+ * too. */
+void answers_step(struct answers *a, msec_t now_ms, answer_lives lives, void *ctx);
 
 struct answers_counts {
     uint64_t files, bytes;  /* now, with those that are being written */

@@ -333,6 +333,14 @@ bool tasktab_has_task(const struct tasktab *t, part_no part, task_no no)
            task_find(&tasktab_part(t, part)->e.store, no) != SLOT_NONE;
 }
 
+enum task_state tasktab_state_of(const struct tasktab *t, part_no part, task_no no)
+{
+    const struct part *p = tasktab_part(t, part);
+    task_slot slot = p != NULL ? task_find(&p->e.store, no) : SLOT_NONE;
+
+    return slot != SLOT_NONE ? (enum task_state)task_at(&p->e.store, slot)->state : TASK_FREE;
+}
+
 void tasktab_read(struct tasktab *t, struct asker a, const struct msg_task_read *q,
                   struct outbox *out)
 {

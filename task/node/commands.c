@@ -85,7 +85,7 @@ void tasktab_put(struct tasktab *t, struct asker a, const struct msg_task_put *q
 
         if (p == NULL)
             continue;
-        rc = tasktab_put_one(p, &q->v[i], &tasks, &m->v[i].no, &too_long);
+        rc = tasktab_put_one(p, &q->v[i], a.peer->no, &tasks, &m->v[i].no, &too_long);
         m->v[i].too_long_ms = (uint32_t)ms_min(too_long, UINT32_MAX);
         m->v[i].code = rc == 1              ? CODE_SAME
                        : rc == SQ_ECONFLICT ? CODE_MISMATCH
@@ -99,6 +99,36 @@ void tasktab_put(struct tasktab *t, struct asker a, const struct msg_task_put *q
             expect_reader(t, a, p, m->v[i].no, out);
     }
     t->n.puts += q->n;
+}
+
+/* Nobody signs, or can open elsewhere, what is in a file of this node. */
+static bool takes_large(const struct part *p)
+{
+    return p->tab->o.large.ctx != NULL && p->endpoint_name[0] != 0 &&
+           (p->endpoint == NULL || p->endpoint->def.secret_file[0] == 0);
+}
+
+void tasktab_upload(struct tasktab *t, struct asker a, const struct msg_task_upload *q, struct outbox *out)
+{
+    struct msg_task_upload_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_UPLOAD_ANS)->task_upload_ans;
+    const struct tab_large *l = &t->o.large;
+    uint8_t sha256[RESULT_SHA256];
+    const struct part *p;
+    int rc;
+
+    if (q->left && l->ctx != NULL)
+        l->drop(l->ctx, a.peer->no, q->upload);
+    if (q->left)
+        return;
+    p = tasktab_commanded(t, q->part, q->epoch, &m->code);
+    if (p == NULL)
+        return;
+    rc = takes_large(p) ? l->add(l->ctx, a.peer->no, q, sha256) : SQ_EINVAL;
+    m->code = tasktab_code(t, rc);
+    if (rc == 0 && q->last)
+        m->sha256 = (struct bytes_of){ RESULT_SHA256, arena_memdup(&out->mem, sha256, sizeof(sha256)) };
+    if (m->sha256.n > 0 && m->sha256.p == NULL)
+        *m = (struct msg_task_upload_ans){ .code = CODE_BUSY };
 }
 
 /* ---- groups ------------------------------------------------------------------------ */

@@ -17,6 +17,8 @@ SQ_CHECK int tasktab_keep_done(struct tasktab *t, struct part *p, task_no no, ui
 /* Cancels, as engine_cancel(); force: as engine_cut(). */
 SQ_CHECK int tasktab_cancel(struct tasktab *t, struct part *p, task_no no, bool force);
 
+/* A piece of a large body, whose submission follows. */
+void tasktab_upload(struct tasktab *t, struct asker a, const struct msg_task_upload *q, struct outbox *out);
 void tasktab_put(struct tasktab *t, struct asker a, const struct msg_task_put *q,
                  struct outbox *out);
 void tasktab_get(struct tasktab *t, struct asker a, const struct msg_task_get *q,

@@ -7,6 +7,7 @@
 
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "common/task/call.h"
 #include "common/wire/msg.h"
 #include "task/calls/calls.h"
 #include "task/engine/change.h"
@@ -17,6 +18,7 @@
 
 #define LOG_MODULE "table"
 
+#define FRAME_FILE  255 /* in a chunk: the next bytes of the file of the body behind them; in no journal */
 #define CHUNK_BYTES (256u << 10) /* then it leaves; one body more fits */
 #define WINDOW      8u           /* chunks on their way */
 #define QUIET_MS    10000
@@ -36,6 +38,7 @@ static void again(const struct tasktab *t, struct part_out *o)
     o->wanted = o->open = o->last = false;
     o->heard_ms = t->now.ms;
     o->calls_until = 0;
+    o->file_at = 0;
 }
 
 static void stuck(struct tasktab *t, const struct part *p, const char *why)
@@ -108,8 +111,33 @@ static uint64_t body_of(const struct part *p, const struct trec *r)
     return k != NULL && (k->state == TASK_SUCCEEDED) == result ? k->body : 0;
 }
 
-/* Into the chunk. False: it cannot be read now. */
-static bool put_body(struct tasktab *t, uint64_t ref)
+/* The file of the body that is in t->bytes. False: there is more of it, for the next chunk. What cannot be read
+ * does not come along: the call that needs it is dead at either node. */
+static bool put_file(struct tasktab *t, const struct part *p, task_no no)
+{
+    const struct tab_large *l = &t->o.large;
+    struct part_out *o = p->out;
+    struct call_file f;
+    bool whole = true;
+
+    if (l->ctx == NULL || p->endpoint_name[0] == 0 || !call_has_file(t->bytes.data, t->bytes.len, &f))
+        return true;
+    while (o->file_at < f.length && whole && t->chunk.len < CHUNK_BYTES) {
+        size_t len = t->chunk.len, n = u64_min(f.length - o->file_at, TASK_UPLOAD_MAX);
+        uint8_t *piece = trec_room(&t->chunk, FRAME_FILE, n);
+
+        whole = piece != NULL && l->read(l->ctx, &f, p->no, no, o->file_at, piece, n) == (int64_t)n;
+        t->chunk.len = whole ? t->chunk.len : len;
+        o->file_at += n;
+    }
+    if (o->file_at < f.length && whole)
+        return false;
+    o->file_at = 0;
+    return true;
+}
+
+/* Into the chunk. False: it cannot be read now, or not all of its file has gone. */
+static bool put_body(struct tasktab *t, const struct part *p, task_no no, uint64_t ref)
 {
     int rc;
 
@@ -120,6 +148,8 @@ static bool put_body(struct tasktab *t, uint64_t ref)
     if (rc < 0)
         buf_reset(&t->bytes); /* lost: the target's task is as ours is */
     t->n.lost_bodies += rc < 0;
+    if (!put_file(t, p, no))
+        return false;
     trec_frame(&t->chunk, 0, t->bytes.data, t->bytes.len);
     return true;
 }
@@ -137,7 +167,7 @@ static bool put_record(struct tasktab *t, const struct part *p)
     assert(whole);
     if (whole && trec_has_body(f.kind) && trec_decode(f.kind, f.p, f.n, &r) == 0)
         ref = body_of(p, &r);
-    if (ref != 0 && !put_body(t, ref))
+    if (ref != 0 && !put_body(t, p, r.no, ref))
         return false;
     if (f.kind != TREC_MOVED) /* the target has its bodies where it put them */
         trec_frame(&t->chunk, f.kind, f.p, f.n);
@@ -380,6 +410,8 @@ void tasktab_in_begin(struct tasktab *t, peer_no from, const struct msg_pcopy_be
         ack(from, m->part, m->part_epoch, 0, PCOPY_REFUSED, out);
         return;
     }
+    if (t->o.large.ctx != NULL)
+        t->o.large.drop(t->o.large.ctx, from, m->part);
     p->life = PART_COMING;
     p->epoch = m->part_epoch;
     p->from = from;
@@ -394,17 +426,8 @@ void tasktab_in_begin(struct tasktab *t, peer_no from, const struct msg_pcopy_be
 
 /* ---- records ------------------------------------------------------------------------- */
 
-/* Bytes to a place of ours. */
-static int take_body(struct tasktab *t, const struct trec_frame *f, uint64_t *ref)
-{
-    const struct tab_bodies *b = &t->o.bodies;
-
-    *ref = TAB_BODY_LOST;
-    return f->n > 0 ? b->put(b->ctx, f->p, (uint32_t)f->n, ref) : 0;
-}
-
-static int take_record(struct tasktab *t, struct part *p, const struct trec_frame *f,
-                       uint64_t body)
+static int take_record(struct tasktab *t, struct part *p, const struct trec_frame *f, uint64_t body,
+                       struct call_file *file)
 {
     struct trec r;
     int rc = trec_is_of_node(f->kind) ? SQ_EPROTO : trec_decode(f->kind, f->p, f->n, &r);
@@ -414,14 +437,62 @@ static int take_record(struct tasktab *t, struct part *p, const struct trec_fram
     p->clock_sent = r.kind == TREC_AT;
     r.body = body == TAB_BODY_LOST && r.kind == TREC_REPLY ? 0 : body;
     rc = tasktab_part_apply(p, &r);
+    if (rc == 0 && file->length > 0)
+        t->o.large.keep(t->o.large.ctx, p->from, file, p->no, r.no);
     if (rc == 0)
         tasktab_keep(t, p->no, &r);
+    file->length = 0;
     return rc;
+}
+
+/* Bytes of the file that comes with the next record. */
+static int take_file(struct tasktab *t, struct part *p, const struct bytes_of *data, bool last)
+{
+    const struct tab_large *l = &t->o.large;
+    const struct msg_task_upload q = { .upload = p->no, .at = p->in_file, .data = *data, .last = last };
+    uint8_t sha256[RESULT_SHA256];
+    int rc = l->ctx != NULL ? l->add(l->ctx, p->from, &q, sha256) : SQ_EFULL;
+
+    p->in_file += data->n;
+    return rc;
+}
+
+/* The body at hand names the file that has come: it gets its name with the record. */
+static int end_file(struct tasktab *t, struct part *p, const struct trec_frame *body, struct call_file *f)
+{
+    int rc;
+
+    if (p->in_file == 0)
+        return 0;
+    rc = take_file(t, p, &(struct bytes_of){ 0 }, true);
+    p->in_file = 0;
+    if (rc == 0 && !call_has_file(body->p, body->n, f))
+        rc = SQ_EPROTO;
+    f->upload = p->no;
+    if (rc == 0 && !t->o.large.has(t->o.large.ctx, p->from, f)) {
+        t->n.lost_bodies++; /* as it is at the source */
+        f->length = 0;
+    }
+    return rc;
+}
+
+/* Bytes to a place of ours. */
+static int take_body(struct tasktab *t, struct part *p, const struct trec_frame *f, uint64_t *ref,
+                     struct call_file *file)
+{
+    const struct tab_bodies *b = &t->o.bodies;
+    int rc = end_file(t, p, f, file);
+
+    *ref = TAB_BODY_LOST;
+    if (rc < 0)
+        return rc;
+    return f->n > 0 ? b->put(b->ctx, f->p, (uint32_t)f->n, ref) : 0;
 }
 
 /* All records of a chunk. What has been put for a record that does not fit goes. */
 static int take_chunk(struct tasktab *t, struct part *p, const struct bytes_of *data)
 {
+    struct call_file file = { 0 };
     uint64_t body = 0;
     int rc = 0;
 
@@ -430,11 +501,13 @@ static int take_chunk(struct tasktab *t, struct part *p, const struct bytes_of *
 
         if (!trec_next(data->p, data->n, &at, &f))
             rc = SQ_EPROTO;
+        else if (f.kind == FRAME_FILE)
+            rc = take_file(t, p, &(struct bytes_of){ f.n, f.p }, false);
         else if (f.kind == 0)
-            rc = body != 0 ? SQ_EPROTO : take_body(t, &f, &body);
+            rc = body != 0 ? SQ_EPROTO : take_body(t, p, &f, &body, &file);
         else if (body != 0 && !trec_has_body(f.kind))
             rc = SQ_EPROTO;
-        else if ((rc = take_record(t, p, &f, body)) == 0)
+        else if ((rc = take_record(t, p, &f, body, &file)) == 0)
             body = 0;
     }
     if (body != 0 && body != TAB_BODY_LOST)

@@ -62,6 +62,7 @@ struct part_out { /* a copy on its way (part_copy.h) */
     bool stuck;
     msec_t heard_ms;
     msec_t calls_until; /* no call begins, and those under way have until then to end; 0: not yet */
+    uint64_t file_at;   /* bytes of the large body of the record at hand that are on their way */
 };
 
 struct part_clock { /* when its axis was seen: the record CLOCK */
@@ -80,7 +81,8 @@ struct part {
     struct part_clock clock; /* state as written */
     bool clock_sent; /* COMING: the record at hand says what the source's axis shows */
     peer_no from;   /* COMING: the link of its source, */
-    uint32_t in_seq; /* and chunks that came */
+    uint32_t in_seq; /* and chunks that came, */
+    uint64_t in_file; /* and bytes of the large body of the record at hand */
     char match[TASK_NAME_MAX + 1];
     uint8_t seed[NAMES_SEED];
     struct lease_key leases; /* key of the MACs of leases */

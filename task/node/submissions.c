@@ -2,6 +2,7 @@
 #include "task/node/submissions.h"
 
 #include "common/base/err.h"
+#include "common/task/call.h"
 #include "task/calls/calls.h"
 #include "task/calls/endpoint_lets.h"
 #include "task/engine/look.h"
@@ -25,7 +26,8 @@ struct put { /* a submission at hand */
     uint64_t body; /* where the payload is; 0: nowhere */
     const struct submit *s;
     uint64_t may_wait_ms; /* see struct task_put */
-    bool tells;      /* somebody waits for the answer, and may come again */
+    peer_no from;    /* 0: nobody waits for the answer, and may come again */
+    struct call_file file; /* its body is there */
     msec_t too_long; /* time by which its wait would be longer than max_wait; 0: it is not, or not known */
 };
 
@@ -72,6 +74,28 @@ static int room_for(struct put *at)
     return rc;
 }
 
+/* Its pieces have come on another link, or it is no form of ours: nothing is submitted. */
+static bool has_its_file(const struct put *at)
+{
+    const struct tab_large *l = &at->room.p->tab->o.large;
+
+    return at->file.length == 0 || (l->ctx != NULL && l->has(l->ctx, at->from, &at->file));
+}
+
+/* New: its file is its own from now on; else nobody wants it. */
+static void settle_file(const struct put *at, bool fresh, task_no no)
+{
+    const struct part *p = at->room.p;
+    const struct tab_large *l = &p->tab->o.large;
+
+    if (at->file.length == 0 || l->ctx == NULL)
+        return;
+    if (fresh)
+        l->keep(l->ctx, at->from, &at->file, p->no, no);
+    else
+        l->drop(l->ctx, at->from, at->file.upload);
+}
+
 /* Time after which its endpoint may have room for it, which refuses calls that would wait for that; 0: it has, or
  * does not refuse any. What nobody would submit again waits: ticks of schedules, next tasks of chains. */
 static msec_t over_quota(const struct part *p, const struct put *at)
@@ -79,7 +103,7 @@ static msec_t over_quota(const struct part *p, const struct put *at)
     const struct submit *s = at->s;
     struct task_view v;
 
-    if (p->endpoint == NULL || p->endpoint->def.on_quota == ON_QUOTA_WAIT || !at->tells || s->delay_ms != 0 ||
+    if (p->endpoint == NULL || p->endpoint->def.on_quota == ON_QUOTA_WAIT || at->from == 0 || s->delay_ms != 0 ||
         s->at_wall_ms > p->e.wall_at)
         return 0;
     engine_foresee(&p->e, s, &v);
@@ -99,6 +123,8 @@ static int admit(void *ctx, uint64_t *body)
     struct part *p = at->room.p;
     int rc;
 
+    if (!has_its_file(at))
+        return SQ_EBUSY;
     at->too_long = too_long(p, at);
     if (at->too_long > 0)
         return is_too_long(p, FULL_WAIT);
@@ -121,12 +147,12 @@ static void promise(struct part *p, task_no no)
     engine_promise(&p->e, no, v.eta_ms); /* also one that is not known: the next look is a second later */
 }
 
-static int put_row(struct part *p, const struct task_put *r, bool tells, uint64_t *tasks, task_no *no,
+static int put_row(struct part *p, const struct task_put *r, peer_no from, uint64_t *tasks, task_no *no,
                    msec_t *too_long)
 {
     struct tasktab *t = p->tab;
     struct put at = { { p, *tasks - tasktab_part_tasks(p) }, r->body, 0, NULL,
-                      u64_min(r->may_wait_ms, DELAY_MAX_MS), tells, 0 };
+                      u64_min(r->may_wait_ms, DELAY_MAX_MS), from, { 0 }, 0 };
     struct submit s = { .queue = tasktab_text(r->queue),
                         .key1 = tasktab_text(r->key1),
                         .key2 = tasktab_text(r->key2),
@@ -151,8 +177,11 @@ static int put_row(struct part *p, const struct task_put *r, bool tells, uint64_
     int rc;
 
     at.s = &s;
+    if (p->endpoint_name[0] == 0 || !call_has_file(r->body.p, r->body.n, &at.file))
+        at.file.length = 0;
     rc = engine_submit(&p->e, &s, no);
     *too_long = at.too_long;
+    settle_file(&at, rc == 0, *no);
     if (rc != 0)
         tasktab_body_drop(t, p, at.body);
     else
@@ -163,9 +192,10 @@ static int put_row(struct part *p, const struct task_put *r, bool tells, uint64_
     return rc;
 }
 
-int tasktab_put_one(struct part *p, const struct task_put *r, uint64_t *tasks, task_no *no, msec_t *too_long)
+int tasktab_put_one(struct part *p, const struct task_put *r, peer_no from, uint64_t *tasks, task_no *no,
+                    msec_t *too_long)
 {
-    return put_row(p, r, true, tasks, no, too_long);
+    return put_row(p, r, from, tasks, no, too_long);
 }
 
 int tasktab_put_here(struct part *p, const struct task_put *put, task_no *no)
@@ -173,5 +203,5 @@ int tasktab_put_here(struct part *p, const struct task_put *put, task_no *no)
     uint64_t tasks = tasktab_tasks(p->tab);
     msec_t too_long;
 
-    return put_row(p, put, false, &tasks, no, &too_long);
+    return put_row(p, put, 0, &tasks, no, &too_long);
 }

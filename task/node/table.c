@@ -105,6 +105,8 @@ void tasktab_down(struct tasktab *t, peer_no no)
         notices_lost(&x->relays, no);
     }
     tasktab_outs_down(t, no);
+    if (t->o.large.ctx != NULL)
+        t->o.large.drop(t->o.large.ctx, no, 0);
     list_remove(&t->peers, &p->node);
     free(p);
 }
@@ -123,6 +125,9 @@ void tasktab_msg(struct tasktab *t, struct task_now now, peer_no from, uint64_t 
         break;
     case MSG_TASK_GET:
         tasktab_get(t, a, &m->task_get, out);
+        break;
+    case MSG_TASK_UPLOAD:
+        tasktab_upload(t, a, &m->task_upload, out);
         break;
     case MSG_TASK_READ:
         tasktab_read(t, a, &m->task_read, out);

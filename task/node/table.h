@@ -23,9 +23,11 @@
 #include "task/schedules/schedules.h"
 
 struct bodies;
+struct call_file;
 struct calls;
 struct call_answer;
 struct going_call;
+struct large;
 struct task_end;
 struct tasktab;
 
@@ -49,6 +51,17 @@ struct tab_answers {
     /* Likewise of one that is still coming: how many of these bytes are kept, in memory or in its file.
      * NULL: none. */
     int64_t (*so_far)(const struct going_call *g, uint64_t at, uint8_t *p, size_t n);
+};
+
+/* Large bodies of calls (task/bodies/large.h). */
+struct tab_large {
+    int (*add)(struct large *l, uint64_t link, const struct msg_task_upload *q, uint8_t sha256[RESULT_SHA256]);
+    bool (*has)(const struct large *l, uint64_t link, const struct call_file *f);
+    void (*keep)(struct large *l, uint64_t link, const struct call_file *f, part_no part, task_no no);
+    void (*drop)(struct large *l, uint64_t link, uint64_t upload);
+    int64_t (*read)(struct large *l, const struct call_file *f, part_no part, task_no no, uint64_t at, uint8_t *p,
+                    size_t n);
+    struct large *ctx; /* ref; NULL: none are taken */
 };
 
 /* A store that other nodes can open, too (task/redis), in place of the journal and the bodies of
@@ -90,6 +103,7 @@ struct tasktab_opts {
     uint8_t seed[NAMES_SEED]; /* random; partitions that are opened get theirs of it */
     struct tab_bodies bodies;
     struct tab_answers answers; /* zero: none is kept whole */
+    struct tab_large large;     /* zero: none are taken */
     /* Room for a record of n bytes, filled before the next call. NULL: no memory: the turn
      * cannot be written. */
     void *(*record)(void *ctx, uint8_t kind, size_t n);
@@ -210,6 +224,8 @@ SQ_CHECK bool tasktab_call_ends(struct tasktab *t, struct task_now now, struct g
 bool tasktab_has_part(const struct tasktab *t, part_no part);
 /* And the task is in it: what is kept for it is kept on. */
 bool tasktab_has_task(const struct tasktab *t, part_no part, task_no no);
+/* TASK_FREE: it is not. */
+enum task_state tasktab_state_of(const struct tasktab *t, part_no part, task_no no);
 /* Links to other task nodes, for copies; how many (at most `most`). */
 size_t tasktab_wants(const struct tasktab *t, struct node_want *v, size_t most);
 bool tasktab_registered(const struct tasktab *t);

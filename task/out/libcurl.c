@@ -100,7 +100,7 @@ static enum call_fault fault_of(const struct out_call *c, CURLcode rc)
         return CALL_REFUSED;
     if (u->wrong != CALL_NONE)
         return u->wrong;
-    if (u->unwanted || u->no_room || u->head.failed || c->got.failed ||
+    if (u->unread || u->unwanted || u->no_room || u->head.failed || c->got.failed ||
         rc == CURLE_OUT_OF_MEMORY || rc == CURLE_FAILED_INIT)
         return CALL_LOCAL;
     if (is_tls(rc))
@@ -257,10 +257,45 @@ static bool add_fields(struct out_call *c, const struct out_request *q)
     return ok;
 }
 
+static size_t on_read(char *p, size_t size, size_t count, void *arg)
+{
+    struct out_call *c = arg;
+    ssize_t n = out_call_read(c, c->curl.sent, p, size * count);
+
+    c->curl.sent += n > 0 ? (uint64_t)n : 0;
+    c->curl.unread = n < 0;
+    return n < 0 ? CURL_READFUNC_ABORT : (size_t)n;
+}
+
+/* A kept connection that died before a byte of it had left. */
+static int on_seek(void *arg, curl_off_t at, int from)
+{
+    struct out_call *c = arg;
+
+    if (from != SEEK_SET || at < 0 || (uint64_t)at > c->file_read)
+        return CURL_SEEKFUNC_FAIL;
+    c->curl.sent = (uint64_t)at;
+    return CURL_SEEKFUNC_OK;
+}
+
+static void set_file(struct out_call *c)
+{
+    CURL *e = c->curl.easy;
+
+    curl_easy_setopt(e, CURLOPT_POST, 1L);
+    curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)c->file.length);
+    curl_easy_setopt(e, CURLOPT_READFUNCTION, on_read);
+    curl_easy_setopt(e, CURLOPT_READDATA, c);
+    curl_easy_setopt(e, CURLOPT_SEEKFUNCTION, on_seek);
+    curl_easy_setopt(e, CURLOPT_SEEKDATA, c);
+}
+
 static void set_method(struct out_call *c, const char *method)
 {
     if (strcmp(method, "HEAD") == 0) { /* with a body libcurl would wait for the answer's, in vain */
         curl_easy_setopt(c->curl.easy, CURLOPT_NOBODY, 1L);
+    } else if (c->file.length > 0) {
+        set_file(c);
     } else if (out_call_has_body(c, method)) {
         curl_easy_setopt(c->curl.easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)c->body.len);
         curl_easy_setopt(c->curl.easy, CURLOPT_POSTFIELDS,

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/resource.h>
 
 #include "common/base/text.h"
@@ -203,9 +204,12 @@ struct out_call *out_send(struct out_target *t, const struct out_request *q, out
 {
     struct out_call *c = out_call_new(t->out);
 
+    if (c == NULL && q->file.length > 0)
+        close(q->file.fd);
     if (c == NULL)
         return NULL;
     c->target = t;
+    c->file = q->file;
     c->fn = fn;
     c->may = q->may;
     c->long_one = q->long_one;

@@ -17,6 +17,7 @@
  *               one that waits for its reader would hold up the others on it
  *   bounds      deadline, connect timeout, bytes of head and body, kept connections; none is older
  *               than 5 min, so that a name's new address is seen
+ *   a file      as body is read in pieces of 64 KiB, as the target takes them, and none is kept
  *   never       redirects, decompression, cookies, proxies of the environment, an unverified
  *               certificate */
 #ifndef SEGQ_OUT_H
@@ -48,6 +49,12 @@ struct out_rules { /* options of a target; copied, but for the texts of TLS */
 
 #define OUT_ANY UINT32_MAX
 
+struct out_file { /* a body that is read from a file while it is sent */
+    int fd;       /* closed with the call, also by an out_send() that fails; -1: there is none */
+    uint64_t length;
+    uint8_t sha256[RESULT_SHA256]; /* what is sent last leaves if this is right; else the call ends LOCAL */
+};
+
 struct out_reader { /* hears an answer while it comes; arg: that of the call */
     /* Head of an answer of which more follows than has come with it; *a: so far, without bytes. */
     void (*head)(void *arg, const struct call_answer *a);
@@ -64,6 +71,7 @@ struct out_request { /* read during out_send() only */
     const char *fields; /* lines "name: value", each with a 0 behind it, */
     size_t fields_n;    /* in so many bytes */
     struct call_span body;
+    struct out_file file; /* length > 0: in place of it */
     uint32_t deadline_ms;
     uint32_t keep; /* bytes of the answer's body */
     /* NULL, or gets all of a body that is longer than that, piece by piece as it comes. */

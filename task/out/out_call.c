@@ -1,9 +1,11 @@
 /* out_call.c: those that are over are kept for the next ones, with their buffers. */
 #include "task/out/out_call.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "common/base/text.h"
 #include "common/task/call.h"
@@ -78,6 +80,9 @@ void out_call_free(struct out *o, struct out_call *c)
 
     libcurl_free(&c->curl);
     sha256_drop(&c->hash);
+    sha256_drop(&c->file_hash);
+    if (c->file.length > 0)
+        close(c->file.fd);
     tidy(&c->head, !is_spare);
     tidy(&c->body, !is_spare);
     tidy(&c->got, !is_spare);
@@ -100,9 +105,32 @@ void out_call_free_spare(struct out *o)
     }
 }
 
+/* A piece that the target did not take whole is read again. */
+ssize_t out_call_read(struct out_call *c, uint64_t at, void *p, size_t n)
+{
+    uint8_t sum[SHA256_BYTES];
+    ssize_t k;
+
+    n = u64_min(n, c->file.length - at);
+    do {
+        k = pread(c->file.fd, p, n, (off_t)at);
+    } while (k < 0 && errno == EINTR);
+    if (k != (ssize_t)n || at > c->file_read || (c->file_hash.ctx == NULL && !sha256_begin(&c->file_hash)))
+        return -1;
+    if (at + n > c->file_read) {
+        sha256_add(&c->file_hash, (const char *)p + (c->file_read - at), at + n - c->file_read);
+        c->file_read = at + n;
+        if (c->file_read == c->file.length) {
+            sha256_end(&c->file_hash, sum);
+            c->file_bad = memcmp(sum, c->file.sha256, sizeof(sum)) != 0;
+        }
+    }
+    return c->file_bad ? -1 : k;
+}
+
 bool out_call_has_body(const struct out_call *c, const char *method)
 {
-    return c->body.len > 0 || strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0 ||
+    return out_call_body(c) > 0 || strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0 ||
            strcmp(method, "PATCH") == 0;
 }
 

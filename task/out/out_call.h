@@ -84,6 +84,10 @@ struct out_call {
     char used_header[COST_HEADER_MAX + 1]; /* "": none */
     const struct out_reader *reader; /* ref; NULL: none */
     void *arg;
+    struct out_file file; /* length > 0: the request's body */
+    struct sha256 file_hash; /* hash of its first */
+    uint64_t file_read;      /* bytes */
+    bool file_bad;           /* all were read, and that is not its hash */
     struct buf body, got; /* got: the first bytes of the answer */
     struct buf fields;    /* header fields of the answer, as call_answer.fields */
     uint32_t keep;
@@ -105,6 +109,8 @@ struct out_call {
         struct curl_slist *fields, *connect_to; /* owned */
         struct buf head; /* bytes of the answer, as it comes */
         struct http_answer answer;
+        uint64_t sent; /* bytes of the file */
+        bool unread;   /* which cannot be read */
         bool opened; /* a connection, for this call */
         bool refused, unwanted, no_room; /* no_room: no descriptor is left */
         enum call_fault wrong; /* the head of the answer is none */
@@ -120,6 +126,13 @@ void out_call_leave(struct out_call *c);
 /* Ends it; it is in no list, and no client has it. Its caller is told at the end of the turn.
  * why: of a fault. */
 void out_call_ends(struct out_call *c, enum call_fault fault, const char *why);
+/* Bytes of its body. */
+static inline uint64_t out_call_body(const struct out_call *c)
+{
+    return c->file.length > 0 ? c->file.length : c->body.len;
+}
+/* Up to n bytes from `at` on of its file: how many; -1: it cannot be read, or is not what it was. */
+ssize_t out_call_read(struct out_call *c, uint64_t at, void *p, size_t n);
 /* Such a request says how long its body is, also that it is empty (RFC 9110 8.6). */
 bool out_call_has_body(const struct out_call *c, const char *method);
 /* Spare ones go. */

@@ -199,7 +199,7 @@ static void read_bytes(struct conn *cn, char *p, size_t n)
         answer_goes_on(c);
     if ((body.n > 0 && !answer_body(c, body.p, body.n)) || a->part == HTTP_ANSWER_DONE) {
         done(cn, a->part == HTTP_ANSWER_DONE && a->keep_alive && !c->cut && n == 0 &&
-                     cn->sent == c->head.len + c->body.len);
+                     cn->sent == c->head.len + out_call_body(c));
         return;
     }
     buf_append(&cn->rest, p, n);
@@ -213,7 +213,7 @@ static void read_bytes(struct conn *cn, char *p, size_t n)
 static unsigned wanted(const struct conn *cn)
 {
     const struct out_call *c = cn->call;
-    bool writes = cn->sent < c->head.len + c->body.len && !cn->deaf;
+    bool writes = cn->sent < c->head.len + out_call_body(c) && !cn->deaf;
 
     return (c->paused ? 0 : EV_IO_READ) | (writes ? EV_IO_WRITE : 0);
 }
@@ -277,6 +277,21 @@ void plain_go_on(struct out_call *c)
 
 /* ---- the request --------------------------------------------------------------------------- */
 
+/* A piece of a file, behind the head. EIO: it is not what it was. */
+static ssize_t write_piece(const struct conn *cn)
+{
+    struct out_call *c = cn->call;
+    char *p = c->target->out->in; /* where answers are read, in turns of their own */
+    uint64_t at = cn->sent - c->head.len;
+    ssize_t n = out_call_read(c, at, p, READ_MAX);
+
+    if (n < 0) {
+        errno = EIO;
+        return -1;
+    }
+    return send(cn->io.fd, p, (size_t)n, MSG_NOSIGNAL);
+}
+
 static ssize_t write_some(const struct conn *cn)
 {
     const struct out_call *c = cn->call;
@@ -285,6 +300,8 @@ static ssize_t write_some(const struct conn *cn)
                           { c->body.data + body, c->body.len - body } };
     struct msghdr m = { .msg_iov = v, .msg_iovlen = 2 };
 
+    if (c->file.length > 0 && head == c->head.len)
+        return write_piece(cn);
     return sendmsg(cn->io.fd, &m, MSG_NOSIGNAL);
 }
 
@@ -315,6 +332,10 @@ static void write_request(struct conn *cn)
         return;
     }
     n = write_some(cn);
+    if (n < 0 && c->file_bad) {
+        fails(c, CALL_LOCAL, "its body is not what was submitted: the disk has lost it");
+        return;
+    }
     if (n < 0 && errno != EAGAIN && errno != EINTR) {
         cannot_write(cn);
         return;
@@ -427,7 +448,7 @@ bool plain_prepare(struct out_call *c, const struct out_request *q)
         put_field(b, q->fields + at);
     if (out_call_has_body(c, q->method)) {
         buf_str(b, "Content-Length: ");
-        buf_u64(b, c->body.len);
+        buf_u64(b, out_call_body(c));
         buf_append(b, "\r\n", 2);
     }
     buf_append(b, "\r\n", 2);

@@ -4,10 +4,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "task/bodies/answers.h"
+#include "task/bodies/large.h"
 #include "task/calls/request.h"
 #include "task/service/endpoint_files.h"
 #include "task/service/long_answers.h"
@@ -367,6 +369,28 @@ static void put_text(struct buf *b, struct call_span s)
     buf_byte(b, 0);
 }
 
+/* Its large body. False: the call has ended by that. */
+static bool open_file(struct going_call *g, const struct call *call, struct out_file *f)
+{
+    const struct caller_target *t = g->at->target;
+    struct large *l = g->sender->s->large;
+    int fd = l != NULL ? large_read(l, &call->file, g->part, g->no) : SQ_EUNKNOWN;
+
+    if (fd == SQ_EUNKNOWN || t->files.sign) { /* which would need all of it at once */
+        log_error("event=call_without_body task=%u-%" PRIu64 " endpoint=%s why=\"%s\"", g->part, g->no,
+                  g->endpoint->name, fd < 0 ? "its file is not there" : "its endpoint signs by now");
+        if (fd >= 0)
+            close(fd);
+        refuse(g);
+        return false;
+    }
+    if (fd < 0)
+        fails_here(g, "its body cannot be read now");
+    *f = (struct out_file){ .fd = fd, .length = call->file.length };
+    memcpy(f->sha256, call->file.sha256, sizeof(f->sha256));
+    return fd >= 0;
+}
+
 /* Fields, method, path: texts one behind the other. */
 static void send_request(struct going_call *g, const struct call *call, uint32_t deadline_ms)
 {
@@ -382,6 +406,8 @@ static void send_request(struct going_call *g, const struct call *call, uint32_t
                              .used_header = g->endpoint->def.used_header,
                              .reader = &reader, .may = may_send };
 
+    if (call->file.length > 0 && !open_file(g, call, &q.file))
+        return;
     buf_reset(text);
     put_id(task, g);
     request_fields(call, &f, text);
@@ -400,6 +426,8 @@ static void send_request(struct going_call *g, const struct call *call, uint32_t
         g->endpoint->n.sent++;
         g->at->n.sent += g->at != g->endpoint;
         g->sending = out_send(t->out, &q, on_answer, g);
+    } else if (q.file.length > 0) {
+        close(q.file.fd);
     }
     if (g->sending == NULL) {
         fails_here(g, "no memory");

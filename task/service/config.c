@@ -36,6 +36,10 @@ const struct cfg_key task_cfg_keys[] = {
     { K(answers_dir), .type = CFG_STR, .def = "", .max = 400,
       .help = "folder of these answers, in the subfolder of the node's name; \"\": that of its bodies, "
               "and with store: redis none is kept whole" },
+    { K(large_bodies_max_bytes), .type = CFG_BYTES, .def = "4g", .min = 0, .max = 1ll << 50,
+      .help = "bytes of bodies of calls above 256k (max_body of pools), each in a file of its own in the "
+              "folder of the node's bodies; above it calls with such bodies are refused (503); 0: all are (413), as "
+              "with store: redis" },
     { K(archive_dir), .type = CFG_STR, .def = "", .max = 400,
       .help = "folder of the archive of tasks that have ended, one file per day in the subfolder "
               "of the node's name; \"\": none" },

@@ -20,7 +20,7 @@ struct task_cfg {
     char *public_url;  /* "": not known */
     struct cfg_list pass_headers; /* list of char * */
     int64_t max_tasks, max_keys, archive_keep_days, archive_buffer;
-    int64_t answers_max_bytes, metrics_busiest;
+    int64_t answers_max_bytes, large_bodies_max_bytes, metrics_busiest;
     struct cfg_list metrics_queues; /* list of char * */
 };
 

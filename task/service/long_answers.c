@@ -7,6 +7,7 @@
 #include "common/base/file.h"
 #include "common/base/metrics.h"
 #include "task/bodies/answers.h"
+#include "task/bodies/large.h"
 #include "task/service/state.h"
 
 #define DIR_MAX 600
@@ -32,11 +33,22 @@ int whole_open(struct task_service *s, const struct task_cfg *c, struct err *e)
         return 0;
     rc = make_dir(dir, c, e);
     if (rc == 0 && (redis || c->answers_max_bytes == 0)) /* earlier ones go */
-        rc = answers_open(&s->answers, dir, 0, e);
+        rc = answers_open(&s->answers, dir, 0, 0, e);
     answers_close(s->answers);
     s->answers = NULL;
     return rc < 0 || c->answers_max_bytes == 0
-               ? rc : answers_open(&s->answers, dir, (uint64_t)c->answers_max_bytes, e);
+               ? rc : answers_open(&s->answers, dir, (uint64_t)c->answers_max_bytes, 0, e);
+}
+
+int large_begin(struct task_service *s, const struct task_cfg *c, struct err *e)
+{
+    char dir[DIR_MAX];
+
+    if (c->store == STORE_REDIS || c->large_bodies_max_bytes == 0)
+        return 0;
+    if (snprintf(dir, DIR_MAX, "%s/%s/large", c->bodies_dir, c->node.node) >= DIR_MAX)
+        return err_set(e, SQ_ETOOBIG, "bodies_dir: too long");
+    return large_open(&s->large, dir, (uint64_t)c->large_bodies_max_bytes, c->node.journal == JOURNAL_FSYNC, e);
 }
 
 /* ---- in ----------------------------------------------------------------------------------- */
@@ -147,18 +159,29 @@ struct tab_answers whole_table(const struct task_service *s)
                               : (struct tab_answers){ .so_far = so_far };
 }
 
-static bool lives(void *ctx, uint32_t part, task_no no)
+static enum answer_life lives(void *ctx, uint32_t part, task_no no)
 {
     struct task_service *s = ctx;
 
     s->n.left += !tasktab_has_part(s->tab, part);
-    return tasktab_has_task(s->tab, part, no);
+    return tasktab_has_task(s->tab, part, no) ? ANSWER_LIVES : ANSWER_DEAD;
+}
+
+/* That of a dead one is for who lets it run again, as long as there is room. */
+static enum answer_life needs_body(void *ctx, uint32_t part, task_no no)
+{
+    enum task_state s = tasktab_state_of(((const struct task_service *)ctx)->tab, part, no);
+
+    return s == TASK_DEAD ? ANSWER_SPARE
+           : s == TASK_FREE || task_state_is_final(s) ? ANSWER_DEAD : ANSWER_LIVES;
 }
 
 void whole_tick(struct task_service *s)
 {
+    if (s->large != NULL)
+        large_step(s->large, ev_now(s->node.ev), needs_body, s);
     if (s->answers != NULL)
-        answers_step(s->answers, lives, s);
+        answers_step(s->answers, ev_now(s->node.ev), lives, s);
 }
 
 /* ---- figures ------------------------------------------------------------------------------ */
@@ -176,11 +199,31 @@ static const struct metric_row rows[] = {
 #undef ROW
 #undef ROW_OF
 
+#define ROW_OF struct large_counts
+#define ROW(name, kind, member, help) METRIC_ROW("segq_task_large_bodies" name, kind, ROW_OF, member, help)
+static const struct metric_row large_rows[] = {
+    ROW("", GAUGE, files, "Bodies of calls above 256 KiB, each in a file, with those that are coming"),
+    ROW("_bytes", GAUGE, bytes, "Their bytes on the disk"),
+    ROW("_max_bytes", GAUGE, max_bytes, "Bytes that they may have: large_bodies_max_bytes"),
+    ROW("_kept_total", COUNTER, kept, "Bodies whose calls were submitted"),
+    ROW("_given_up_total", COUNTER, given_up, "Bodies that came, and whose calls were not"),
+    ROW("_no_room_total", COUNTER, no_room, "Bodies that were refused for want of room"),
+    ROW("_lost_total", COUNTER, lost, "Calls that could not be made, since their body was not there"),
+    ROW("_failures_total", COUNTER, failures, "Times that their disk failed"),
+};
+#undef ROW
+#undef ROW_OF
+
 void whole_metrics(const struct task_service *s, struct buf *b)
 {
     static const char name[] = "segq_task_answers_cut_total";
     const struct answers_counts *n;
+    struct large_counts large;
 
+    if (s->large != NULL) {
+        large_counts(s->large, &large);
+        metrics_rows(b, large_rows, ARRAY_LEN(large_rows), &large);
+    }
     if (s->answers == NULL)
         return;
     n = answers_counts(s->answers);

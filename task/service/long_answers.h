@@ -12,6 +12,9 @@ struct task_service;
 
 /* With `store: redis` those of before go: their partitions may have been others' since. */
 SQ_CHECK int whole_open(struct task_service *s, const struct task_cfg *c, struct err *e);
+/* Large bodies of calls (task/bodies/large.h): their folder; not with `store: redis`: what is in it would not be where
+ * a partition goes next. */
+SQ_CHECK int large_begin(struct task_service *s, const struct task_cfg *c, struct err *e);
 /* For out_request.long_one; arg: struct going_call. */
 void whole_more(void *arg, const void *p, size_t n);
 bool whole_is_wanted(const struct going_call *g);

@@ -11,6 +11,7 @@
 #include "common/base/versions.h"
 #include "common/node/node_peers.h"
 #include "task/bodies/answers.h"
+#include "task/bodies/large.h"
 #include "task/bodies/body_files.h"
 #include "task/node/keep.h"
 #include "task/service/long_answers.h"
@@ -186,6 +187,7 @@ static struct tasktab *new_tab(struct task_service *s)
         .boot = boot_of(s),
         .bodies = { bodies_put, bodies_get, bodies_drop, body_bytes, bodies_is_old, bodies_copy, s->bodies },
         .answers = whole_table(s),
+        .large = { large_add, large_has, large_keep, large_drop, large_read_at, s->large },
         .record = s->keeper != NULL ? task_journal_record : NULL,
         .record_ctx = s->keeper,
         .shared = s->shared != NULL ? &task_shared_table : NULL,
@@ -326,6 +328,8 @@ static int start(struct task_service *s, struct ev *ev, const struct task_servic
     if (rc == 0)
         rc = whole_open(s, o->cfg, e);
     if (rc == 0)
+        rc = large_begin(s, o->cfg, e);
+    if (rc == 0)
         rc = caller_init(&s->caller, s, o->cfg, e);
     if (rc == 0)
         rc = make_archive(s, o->cfg, e);
@@ -376,6 +380,7 @@ void task_service_free(struct task_service *s)
     bodies_close(s->bodies);
     archive_free(s->archive);
     answers_close(s->answers);
+    large_close(s->large);
     free(s);
 }
 

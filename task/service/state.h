@@ -29,6 +29,7 @@ struct task_service {
     struct task_shared *shared; /* NULL: tasks are in the node's files */
     struct archive *archive;   /* NULL: none */
     struct answers *answers;   /* NULL: none is kept whole */
+    struct large *large;       /* NULL: no large bodies are taken */
     struct caller caller;
     msec_t stop_ms; /* calls have until then; 0: it goes on */
     struct ev_timer *tick, *clock;

@@ -32,6 +32,12 @@ struct world {
     uint64_t next_tag, tags_open, tag_seen;
     uint64_t most_out; /* bytes of answers, when one more was asked for */
     bool drained;
+    struct httpd_req *up_req; /* the newest that came in pieces */
+    uint64_t up_most;
+    unsigned pieces, up_ends;
+    bool up_held; /* it is told by the test when the next piece may come */
+    size_t up_n;
+    char up[1 << 20];
     size_t n_body; /* of /body, /made: '+' if it was written in place */
     char body[HTTPD_BODY_MAX];
     char big[200000];
@@ -50,6 +56,14 @@ static inline void answer_in_place(struct httpd_req *r, int status, const char *
         httpd_answer(r, status, in_place, headers, memset(w.body, '-', w.n_body), w.n_body);
 }
 
+static inline void take_up(const char *p, size_t n)
+{
+    cr_assert_leq(w.up_n + n, sizeof(w.up));
+    memcpy(w.up + w.up_n, p, n);
+    w.up_n += n;
+    w.pieces++;
+}
+
 static inline void on_request(void *ctx, struct httpd_req *r, const struct http_req *q)
 {
     char body[64];
@@ -58,7 +72,14 @@ static inline void on_request(void *ctx, struct httpd_req *r, const struct http_
     w.n_requests++;
     w.tag_seen = httpd_tag(r);
     w.most_out = u64_max(w.most_out, httpd_counts(w.h)->out_now);
-    if (q->path.n == 6 && memcmp(q->path.p, "/later", 6) == 0) {
+    if (q->in_pieces) {
+        w.up_req = r;
+        w.up_n = 0;
+        httpd_set_user(r, &w);
+        take_up(q->body.p, q->body.n);
+        if (!w.up_held)
+            httpd_more(r);
+    } else if (q->path.n == 6 && memcmp(q->path.p, "/later", 6) == 0) {
         httpd_set_user(r, &w);
         w.held[w.n_held++] = r;
     } else if (q->path.n == 5 && memcmp(q->path.p, "/open", 5) == 0 && httpd_may_open(r)) {
@@ -112,10 +133,28 @@ static inline void on_taken(void *ctx, struct httpd_req *r, void *user)
     w.n_taken++;
 }
 
-static inline bool on_large(void *ctx, const struct http_req *q)
+static inline uint64_t on_large(void *ctx, const struct http_req *q, bool *in_pieces)
 {
     (void)ctx;
-    return q->authorization.n > 0;
+    *in_pieces = q->path.n >= 3 && memcmp(q->path.p, "/up", 3) == 0;
+    return q->authorization.n == 0 ? 0 : *in_pieces ? w.up_most : UINT32_MAX;
+}
+
+static inline void on_piece(void *ctx, struct httpd_req *r, void *user, const char *p, size_t n, bool last)
+{
+    (void)ctx;
+    cr_expect(user == &w && r == w.up_req);
+    w.up_ends += last;
+    if (p == NULL) {
+        httpd_answer(r, (int)n, "text/plain", "", "bad", 3);
+        return;
+    }
+    cr_expect_leq(n, HTTPD_PIECE);
+    take_up(p, n);
+    if (last)
+        httpd_answer(r, 200, "text/plain", "", "up", 2);
+    else if (!w.up_held)
+        httpd_more(r);
 }
 
 static inline bool on_conn(void *ctx, const struct net_addr *peer, uint64_t *tag)
@@ -142,7 +181,7 @@ static inline void on_conn_end(void *ctx, uint64_t tag)
 static inline void start(struct httpd_opts o)
 {
     struct httpd_calls calls = { on_request, on_gone, on_bad, on_conn, on_conn_end,
-                                 on_large, on_taken };
+                                 on_large, on_taken, on_piece };
     struct err e = { 0 };
 
     memset(&w, 0, sizeof(w));
@@ -150,6 +189,7 @@ static inline void start(struct httpd_opts o)
     cr_assert_eq(ev_new(&w.ev, &e), 0);
     o.addr = "127.0.0.1:0";
     cr_assert_eq(httpd_new(&w.h, w.ev, &o, &calls, NULL, &e), 0, "%s", e.text);
+    w.up_most = sizeof(w.up);
     w.port = (uint16_t)atoi(strrchr(httpd_addr(w.h), ':') + 1);
 }
 

@@ -38,6 +38,9 @@ struct targetrig {
     bool hasty;         /* it answers when the head is there */
     unsigned connections, requests, closed;
     char last[8192];    /* the request */
+    const void *expects; /* bodies that end with these bytes are counted */
+    size_t expects_n;
+    unsigned right;
     struct target_conn conn[TARGET_CONNS];
 };
 
@@ -94,6 +97,8 @@ static inline void target_heard(struct target_conn *c, size_t n)
     struct targetrig *r = c->rig;
 
     r->requests++;
+    r->right += r->expects != NULL && n > r->expects_n &&
+                memcmp(c->in.data + n - r->expects_n, r->expects, r->expects_n) == 0;
     memcpy(r->last, c->in.data, n < sizeof(r->last) ? n : sizeof(r->last) - 1);
     r->last[n < sizeof(r->last) ? n : sizeof(r->last) - 1] = 0;
     buf_consume(&c->in, n);

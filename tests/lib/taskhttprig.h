@@ -7,6 +7,7 @@
 
 #include "common/task/call.h"
 #include "common/task/queue_name.h"
+#include "common/task/sha256.h"
 #include "common/task/state.h"
 #include "router/task_requests/ask.h"
 #include "tests/lib/routerrig.h"
@@ -68,6 +69,13 @@ static struct {
     const char *whole;          /* of a long answer: all of it, */
     uint32_t whole_n, piece;    /* so many bytes; a question has so many */
     unsigned discards, marks;   /* of what was read */
+    uint8_t up[1 << 20];        /* a large body that came: */
+    uint64_t up_n, up_length, up_id;
+    uint8_t up_code;            /* enum task_code: the answer to each piece */
+    bool up_holds, up_breaks;   /* there is none; the link ends */
+    unsigned up_left;           /* clients that went amid one */
+    struct call_file file_of;   /* the newest submission: its large body */
+    uint32_t gen_max;           /* max_body of gen; 0: 1000 */
     uint8_t sha256[RESULT_SHA256];
     bool mute;                  /* and is told nothing */
     unsigned compared;          /* rows whose queue the node had to look at */
@@ -139,6 +147,7 @@ static inline void put(const struct task_put *q, struct task_put_row *a)
                                     .too_long_ms = 3000 };
         return;
     }
+    (void)call_has_file(q->body.p, q->body.n, &node.file_of);
     cr_assert(node.n + 1 < ARRAY_LEN(node.v));
     k = &node.v[++node.n];
     k->part = q->part;
@@ -296,6 +305,27 @@ static inline void read_whole(const struct msg_task_read *q, struct msg_task_rea
     if (left > 0)
         a->data = (struct bytes_of){ (uint32_t)u64_min(u64_min(left, q->most), node.piece),
                                      (const uint8_t *)node.whole + q->at };
+}
+
+/* Large bodies: one at a time. */
+static inline void upload(const struct msg_task_upload *q, struct msg_task_upload_ans *a)
+{
+    static uint8_t sha256[RESULT_SHA256];
+
+    a->code = node.up_code;
+    if (q->at != node.up_n && q->at != 0)
+        a->code = CODE_UNKNOWN;
+    if (a->code != CODE_DONE)
+        return;
+    cr_expect_leq(q->data.n, TASK_UPLOAD_MAX);
+    node.up_n = q->at + q->data.n;
+    node.up_length = q->length;
+    node.up_id = q->upload;
+    cr_assert_leq(node.up_n, sizeof(node.up));
+    memcpy(node.up + q->at, q->data.p, q->data.n);
+    sha256_of(sha256, node.up, node.up_n);
+    if (q->last)
+        a->sha256 = (struct bytes_of){ sizeof(sha256), sha256 };
 }
 
 static inline void change(const struct msg_task_change *q, struct msg_task_change_ans *a)
@@ -478,6 +508,19 @@ static inline void node_frame(void *ctx, struct rpc_chan *ch, const struct frame
         out.task_feed_ans.next = m.task_feed.after == 0 ? 1000 : m.task_feed.after + out.task_feed_ans.n;
         break;
     }
+    case MSG_TASK_UPLOAD:
+        if (m.task_upload.left)
+            node.up_left++;
+        if (node.up_breaks) {
+            arena_reset(&w.arena);
+            rpc_chan_close(ch, "as the test wants");
+            return;
+        }
+        if (m.task_upload.left || node.up_holds)
+            break;
+        out.type = MSG_TASK_UPLOAD_ANS;
+        upload(&m.task_upload, &out.task_upload_ans);
+        break;
     case MSG_TASK_COMPLETE:
         out.type = MSG_TASK_COMPLETE_ANS;
         complete(&m.task_complete, &out.task_complete_ans);
@@ -487,7 +530,7 @@ static inline void node_frame(void *ctx, struct rpc_chan *ch, const struct frame
         out.type = MSG_TASK_CHANGE_ANS;
         change(&m.task_change, &out.task_change_ans);
     }
-    if (!hears_nothing(&m))
+    if (!hears_nothing(&m) && out.type != MSG_NONE)
         send_msg(ch, &out, f->rid);
     arena_reset(&w.arena);
 }
@@ -502,7 +545,7 @@ static inline void send_pools(uint64_t epoch, uint64_t part_epoch, node_no owner
     struct map_pool pools[5] = { { .match = "ride/7", .n = 1, .v = &ride_7 },
                                  { .match = "images", .max_body = 1000, .n = 1, .v = &images },
                                  { .match = "ride/*", .n = 2, .v = rides },
-                                 { .match = "gen", .endpoint = "gen", .max_body = 1000,
+                                 { .match = "gen", .endpoint = "gen", .max_body = node.gen_max != 0 ? node.gen_max : 1000,
                                    .cancel_on_disconnect = true, .n = 1, .v = &calls,
                                    .url = "http://gen.example" },
                                  { .match = "login", .endpoint = "login", .n = 1, .v = &permits,

@@ -4,6 +4,8 @@ path, headers with small letters, body in base64, moment). What it answers, the 
   /echo...        200, the request's body, its own Content-Type
   /status/N       N, "status N"; /status/N?times=K: K times so, then 200
   /slow/MS        200 after so long
+  /sum            200, "LENGTH SHA256" of the body; /sum?times=K: K times 503 before that
+  /early          200 as soon as the head is here, and no more of the body is read
   /page           200, a page of HTML
   /long/N         200, N bytes of x
   /made           201, a Location below /made, a Link, a cookie, and fields that are not for others
@@ -13,6 +15,7 @@ path, headers with small letters, body in base64, moment). What it answers, the 
                   is in LOG
 Ends with its process."""
 import base64
+import hashlib
 import http.server
 import json
 import random
@@ -39,11 +42,15 @@ class Target(http.server.BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def any(self):
+        if "/early" in self.path:
+            self.close_connection = True
+            return self.answer(200, "text/plain", b"enough")
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         with lock, open(sys.argv[2], "a") as log:
             log.write(json.dumps({"method": self.command, "path": self.path, "at": time.time(),
                                   "headers": {k.lower(): v for k, v in self.headers.items()},
-                                  "body": base64.b64encode(body).decode()}) + "\n")
+                                  "body": base64.b64encode(body).decode() if len(body) < 1 << 20 else "",
+                                  "length": len(body)}) + "\n")
             seen[self.path] = seen.get(self.path, 0) + 1
             times = seen[self.path]
         url = urllib.parse.urlsplit(self.path)
@@ -52,6 +59,10 @@ class Target(http.server.BaseHTTPRequestHandler):
         limit = int(dict(urllib.parse.parse_qsl(url.query)).get("times", "0"))
         if part[0] == "status" and (limit == 0 or times <= limit):
             self.answer(int(part[1]), "text/plain", b"status " + part[1].encode())
+        elif part[0] == "sum" and times > limit:
+            self.answer(200, "text/plain", b"%d %s" % (len(body), hashlib.sha256(body).hexdigest().encode()))
+        elif part[0] == "sum":
+            self.answer(503, "text/plain", b"again")
         elif part[0] == "slow":
             time.sleep(int(part[1]) / 1000)
             self.answer(200, "text/plain", b"slept")

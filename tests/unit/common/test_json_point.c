@@ -66,6 +66,29 @@ static void fills(const char *form, const char *result, const char *want)
     buf_fini(&b);
 }
 
+static enum json_point begins(const char *text, const char *pointer, struct slice *v)
+{
+    return json_point_begin((struct slice){ (char *)(uintptr_t)text, strlen(text) },
+                            (struct slice){ (char *)(uintptr_t)pointer, strlen(pointer) }, v);
+}
+
+Test(json_point, of_the_begin_of_a_text_only_what_is_whole_is_there)
+{
+    struct slice v;
+
+    cr_expect_eq(begins(" {\"model\": \"a\", \"m\":[{\"u\":\"xx", "/model", &v), JSON_POINT_FOUND);
+    cr_expect(v.n == 3 && memcmp(v.p, "\"a\"", 3) == 0);
+    cr_expect_eq(begins("{\"max\":10", "/max", &v), JSON_POINT_NOTHING, "perhaps it is 100");
+    cr_expect_eq(begins("{\"max\":10,", "/max", &v), JSON_POINT_FOUND);
+    cr_expect_eq(begins("{\"model\":\"a", "/model", &v), JSON_POINT_NOTHING);
+    cr_expect_eq(begins("{\"a\":{\"b\":1},\"c\"", "/a/b", &v), JSON_POINT_FOUND);
+    cr_expect_eq(begins("{\"a\":{\"b\":1,\"c\":", "/a/b", &v), JSON_POINT_NOTHING, "it may be there twice");
+    cr_expect_eq(begins("{\"a\":1,\"a\":2,\"c", "/a", &v), JSON_POINT_TWICE);
+    cr_expect_eq(begins("{\"a\":1,\"a\\", "/a", &v), JSON_POINT_FOUND);
+    cr_expect_eq(begins("--boundary", "/a", &v), JSON_POINT_NO_JSON);
+    cr_expect_eq(begins("", "/a", &v), JSON_POINT_NO_JSON);
+}
+
 Test(json_point, results_stand_in_holes_byte_for_byte)
 {
     fills("{\"a\":{\"$result\":\"/x\"}, \"b\":[{\"$result\":\"\"} ,1]}", " {\"x\": 0.10}",

@@ -30,7 +30,7 @@ static enum route_end find(const char *route, const char *body)
     buf_init(&b);
     strcpy(text, body);
     end = route_find(&t, (struct slice){ (char *)(uintptr_t)route, strlen(route) },
-                     (struct slice){ text, strlen(text) }, &b, &ways);
+                     (struct slice){ text, strlen(text) }, strlen(text), &b, &ways);
     cr_expect_str_eq(text, body, "the body stays as it is");
     buf_fini(&b);
     return end;

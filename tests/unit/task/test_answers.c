@@ -23,7 +23,7 @@ static void open_it(uint64_t max)
 {
     struct err e = { 0 };
 
-    cr_assert_eq(answers_open(&a, dir, max, &e), 0, "%s", e.text);
+    cr_assert_eq(answers_open(&a, dir, max, 0, &e), 0, "%s", e.text);
 }
 
 static unsigned files(const char *remove)
@@ -167,11 +167,11 @@ Test(answers, at_the_bound_those_that_were_read_make_room)
     cr_expect_eq(answers_counts(a)->made_room, 1);
 }
 
-static bool lives(void *ctx, uint32_t part, task_no no)
+static enum answer_life lives(void *ctx, uint32_t part, task_no no)
 {
     const bool *odd = ctx;
 
-    return part == 1 && (no % 2 == 1) == *odd;
+    return part == 1 && (no % 2 == 1) == *odd ? ANSWER_LIVES : ANSWER_DEAD;
 }
 
 Test(answers, one_goes_with_its_task_and_with_a_newer_one)
@@ -184,7 +184,7 @@ Test(answers, one_goes_with_its_task_and_with_a_newer_one)
         id[i] = id_of(1 + i / 4, i, noise + i, BIG);
         cr_assert(keep(&id[i], noise + i));
     }
-    answers_step(a, lives, &odd);
+    answers_step(a, 1, lives, &odd);
     for (unsigned i = 0; i < 6; i++)
         cr_expect_eq(answers_have(a, &id[i]), i == 1 || i == 3, "%u", i);
     cr_expect_eq(files(NULL), 2);

@@ -102,6 +102,34 @@ static int unpack(const char *method, const char *path, const char *name, const 
     return rc;
 }
 
+Test(call, a_body_may_be_in_a_file)
+{
+    struct call_file f = { .length = 5000000, .upload = 7, .sha256 = { 1, 2, 3 } }, is;
+    struct call_span post = { "POST", 4 }, path = { "/x", 2 };
+    struct buf b;
+    struct call c;
+
+    buf_init(&b);
+    call_pack_begin(&b, post, path);
+    call_pack_header(&b, (struct call_span){ "a", 1 }, (struct call_span){ "b", 1 });
+    call_pack_file(&b);
+    cr_expect(!call_has_file(b.data, b.len, &is), "it is not known yet");
+    cr_expect_eq(call_unpack(b.data, b.len, &c), SQ_EPROTO);
+    call_pack_file_end(b.data, b.len, &f);
+    cr_assert(call_has_file(b.data, b.len, &is));
+    cr_expect_eq(memcmp(&is, &f, sizeof(f)), 0);
+    cr_assert_eq(call_unpack(b.data, b.len, &c), 0);
+    cr_expect(c.body.n == 0 && c.file.length == 5000000 && c.path.n == 2 && c.headers.n > 0);
+    cr_expect_eq(call_unpack(b.data, b.len - 1, &c), SQ_EPROTO);
+    buf_byte(&b, 0);
+    cr_expect_eq(call_unpack(b.data, b.len, &c), SQ_EPROTO);
+    b.len--;
+    f.length = CALL_BODY_MAX + 1;
+    call_pack_file_end(b.data, b.len, &f);
+    cr_expect_eq(call_unpack(b.data, b.len, &c), SQ_EPROTO, "none is so long");
+    buf_fini(&b);
+}
+
 Test(call, a_method_is_capital_letters)
 {
     static const char *const good[] = { "GET", "POST", "PURGE", "OPTIONS" };

@@ -155,7 +155,7 @@ void httpd_more(struct httpd_req *r)
     if (s == NULL || s->req != r || s->wanted)
         return;
     s->wanted = true;
-    r->conn->busy->stalled |= r->conn->busy->in_len > 0; /* there is some already */
+    r->conn->busy->stalled |= r->conn->busy->in_len > 0; /* bytes are here already */
     conn_dirty(r->conn);
 }
 

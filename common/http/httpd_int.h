@@ -93,7 +93,7 @@ struct pieces { /* a body that is read in pieces */
     struct http_answer body; /* where in it the next byte is: chunks of requests are those of answers */
     uint64_t most, came; /* bytes of the body: that it may have, that were told */
     msec_t since_ms; /* moment since which */
-    size_t fresh;    /* so many bytes have come */
+    size_t fresh;    /* bytes that have come since then */
     bool wanted;   /* the next piece may come */
 };
 
@@ -133,7 +133,7 @@ struct conn {
     bool sealed; /* a part of struct tls_conn */
 };
 
-/* Its request that has begun, and whose body is not all here; NULL: there is none. */
+/* The request that has begun, and whose body is not all here; NULL: none. */
 static inline struct pieces *conn_pieces(const struct conn *c)
 {
     struct pieces *s = c->busy != NULL ? c->busy->pieces : NULL;

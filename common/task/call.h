@@ -25,6 +25,14 @@ struct call_file {
     uint64_t upload; /* number under which its pieces came, on the link of its submission */
     uint8_t sha256[RESULT_SHA256];
 };
+struct large_piece { /* piece of one that comes (task/bodies/large.h) */
+    uint64_t upload, at; /* upload: a number of the link's */
+    uint64_t length;     /* bytes of all, as announced; 0: not known */
+    const uint8_t *p;
+    size_t n;
+    bool last;
+};
+
 #define CALL_FILE_BYTES (8u + 8u + RESULT_SHA256) /* in a form */
 
 struct call { /* borrowed from the form */

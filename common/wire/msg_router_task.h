@@ -316,7 +316,7 @@ struct msg_task_feed_ans {
 struct msg_task_upload {
     part_no part;
     uint64_t epoch;
-    uint64_t upload; /* of the asker: its number, never used again on this link */
+    uint64_t upload; /* number that the asker gave it, never used again on this link */
     uint64_t at;
     struct bytes_of data;
     uint64_t length; /* bytes of all, as announced; 0: not known */

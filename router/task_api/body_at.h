@@ -18,7 +18,7 @@ enum body_at {
  * what is further on is as if it were not there. */
 enum body_at body_at(struct slice body, uint64_t length, const char *pointer, struct slice *raw);
 
-/* What is looked at of a request's body, and how long that is. */
+/* The part of a request's body that is looked at, and how long all of it is. */
 static inline struct slice task_body_seen(const struct http_req *q)
 {
     return (struct slice){ q->body.p, q->in_pieces ? u64_min(q->body.n, HTTPD_BEGIN) : q->body.n };

@@ -59,7 +59,7 @@ struct refusal {
     enum api_problem problem;
     const char *why; /* NULL: none */
     bool wraps;      /* see api_ans */
-    uint64_t most;   /* of a large body: bytes of a call's; 0: it is another one */
+    uint64_t most;   /* bytes that the large body of a call may have; 0: it is no call */
 };
 
 static struct refusal refusal(enum api_problem p, const char *why)

@@ -1,5 +1,5 @@
 /* submission.h: what a submission carries, and the row that it becomes: one, a row of many, a tick of
- * a schedule, a next task of a chain. Shell. */
+ * a schedule, a next task of a chain; and what is behind it. Shell. */
 #ifndef SEGQ_ROUTER_SUBMISSION_H
 #define SEGQ_ROUTER_SUBMISSION_H
 
@@ -30,5 +30,19 @@ struct task_put submit_row(struct task_call *c, const struct task_body *b, struc
 /* The meaning of "another payload" of a call: every router says the same, in every release. */
 uint64_t submit_digest_of_call(struct slice form);
 uint64_t submit_digest(struct slice bytes, bool is_call);
+
+/* ---- tasks behind a task (`then` of a submission): read, checked and packed as they will be submitted. What becomes
+ * of them when their turn has come: notice.h ---- */
+
+struct chain_ask { /* whose chain it is */
+    struct tasking *t;
+    struct slice opens; /* queues of the token that submits all of it: queues_match() */
+    const struct tenant *tenant; /* NULL: nobody's */
+};
+
+/* Packs what is behind b into t->then (empty: nothing is). NULL, or what is wrong: a sentence, which may
+ * be e's; then *p. */
+const char *chain_pack(const struct chain_ask *a, const struct task_body *b, enum api_problem *p,
+                       struct body_error *e);
 
 #endif

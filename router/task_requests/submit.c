@@ -14,7 +14,6 @@
 #include "router/task_api/rights.h"
 #include "router/task_requests/ask.h"
 #include "router/task_requests/call.h"
-#include "router/task_requests/chain.h"
 #include "router/task_requests/long_answer.h"
 #include "router/task_requests/passing.h"
 #include "router/task_requests/progress.h"

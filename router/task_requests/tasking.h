@@ -9,9 +9,8 @@
  *                  who go meanwhile
  *   long_answer.h  answers that are longer than a look: passed on piece by piece
  *   upload.h       large bodies of calls: passed on piece by piece
- *   submission.h   what a submission carries
+ *   submission.h   what a submission carries, and tasks behind it
  *   group.h        groups of tasks
- *   chain.h        tasks behind tasks
  *   passing.h      answers that are passed on while they come
  *   progress.h     places that are told to callers in line
  *   watch.h        events of a task, on an open connection
@@ -80,7 +79,7 @@ struct tasking {
     uint32_t turn[TASK_TURNS]; /* takes from several queues: with which each begins; by the hash of their list */
     struct stray_asked strays[STRAYS_ENTRIES]; /* by hash */
     struct buf form; /* texts of the call being read */
-    struct buf then; /* and what is behind it (chain.h) */
+    struct buf then; /* and what is behind it (submission.h) */
     union { /* rows of the request being read, of the frame being made */
         struct slice text[TASK_ROWS_MAX];
         struct task_put put[TASK_ROWS_MAX];

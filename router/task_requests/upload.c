@@ -23,7 +23,7 @@ struct upload {
     msec_t began;
     struct buf piece;     /* bytes behind them; */
     size_t gone;          /* the first of these have got there, too */
-    bool last;            /* it has the body's end */
+    bool last;            /* `piece` has the body's end */
     bool asks;
 };
 

@@ -34,7 +34,7 @@ struct answers {
     int dir; /* descriptor of it */
     uint64_t max_bytes, last;
     msec_t linger_ms, step_ms; /* step_ms: moment of the last answers_step() */
-    answer_lives lives;        /* of that */
+    answer_lives lives;        /* question of that step */
     void *lives_ctx;
     struct list all, read;
     struct map by_task; /* key_of() -> struct answer: the first of those that have the key */
@@ -215,8 +215,8 @@ void answers_close(struct answers *a)
 
 /* ---- one that comes --------------------------------------------------------------------- */
 
-/* What was seen in the last step without a task may be needed again, if that turn is not written; and a task that is
- * dead may have been told to run again. */
+/* True: nobody needs it. Its task may have been seen to be over in a turn that is not written yet, and a dead one may
+ * have been told to run again. */
 static bool may_go(const struct answers *a, const struct answer *x)
 {
     return a->linger_ms == 0 ||
@@ -233,7 +233,7 @@ static bool make_room(struct answers *a, uint64_t n)
         remove_one(a, x);
         a->n.made_room++;
     }
-    if (a->n.bytes + n <= a->max_bytes)
+    if (a->n.bytes + n <= a->max_bytes) /* now */
         return true;
     a->n.no_room++;
     return false;
@@ -426,7 +426,7 @@ int64_t answers_read(struct answers *a, const struct answer_id *id, uint64_t at,
     return rc;
 }
 
-/* Of what tasks need, those that nobody does are in the list `read`. */
+/* Notes how its task is. Files that tasks need, and nobody does any more, are in the list `read`. */
 static void look_at(struct answers *a, struct answer *x, enum answer_life life, msec_t now_ms)
 {
     bool listed = list_linked(&x->in_read);

@@ -37,9 +37,9 @@ void answers_close(struct answers *a);
 struct answer_file *answers_begin(struct answers *a, size_t most);
 /* The next n bytes. False: there is no room, or the disk fails (counted): it is gone. */
 SQ_CHECK bool answers_add(struct answer_file *f, const void *p, size_t n);
-/* What was added gets to the disk: begins to (whole: is there when it returns). False: the disk fails. */
+/* Writes what was added to the disk: begins to, or (whole) until it is there. False: the disk fails. */
 SQ_CHECK bool answers_sync(struct answer_file *f, bool whole);
-/* The names of the folder get there. */
+/* Likewise the names in the folder. */
 SQ_CHECK bool answers_sync_dir(struct answers *a);
 /* Up to n bytes from `at` on of what was added. How many; SQ_ESYS. */
 SQ_CHECK int64_t answers_peek(const struct answer_file *f, uint64_t at, uint8_t *p, size_t n);

@@ -78,7 +78,7 @@ static struct coming *find(const struct large *l, uint64_t link, uint64_t upload
     return NULL;
 }
 
-static int begin(struct large *l, uint64_t link, const struct msg_task_upload *q)
+static int begin(struct large *l, uint64_t link, const struct large_piece *q)
 {
     struct coming *c;
 
@@ -112,7 +112,7 @@ static int end(struct large *l, struct coming *c, uint8_t sha256[RESULT_SHA256])
     return SQ_EFULL;
 }
 
-int large_add(struct large *l, uint64_t link, const struct msg_task_upload *q, uint8_t sha256[RESULT_SHA256])
+int large_add(struct large *l, uint64_t link, const struct large_piece *q, uint8_t sha256[RESULT_SHA256])
 {
     struct coming *c = find(l, link, q->upload);
     int rc = c == NULL && q->at == 0 ? begin(l, link, q) : 0;
@@ -122,19 +122,19 @@ int large_add(struct large *l, uint64_t link, const struct msg_task_upload *q, u
     c = c != NULL ? c : find(l, link, q->upload);
     if (c == NULL)
         return SQ_EUNKNOWN;
-    if (c->length != q->at || c->whole || q->at + q->data.n > CALL_BODY_MAX) {
+    if (c->length != q->at || c->whole || q->at + q->n > CALL_BODY_MAX) {
         rc = c->length == q->at && !c->whole ? SQ_ETOOBIG : SQ_EUNKNOWN;
         give_up(l, c);
         return rc;
     }
-    if (!answers_add(c->file, q->data.p, q->data.n)) { /* it is gone by that */
+    if (!answers_add(c->file, q->p, q->n)) { /* and the file has gone */
         l->given_up++;
         forget(l, c);
         return SQ_EFULL;
     }
-    sha256_add(&c->hash, q->data.p, q->data.n);
-    c->length += q->data.n;
-    if (l->synced && c->length % SYNC_EACH < q->data.n)
+    sha256_add(&c->hash, q->p, q->n);
+    c->length += q->n;
+    if (l->synced && c->length % SYNC_EACH < q->n)
         (void)!answers_sync(c->file, false); /* the end says how that went */
     return q->last ? end(l, c, sha256) : 0;
 }

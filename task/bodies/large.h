@@ -15,7 +15,6 @@
 #define SEGQ_TASK_LARGE_H
 
 #include "common/task/call.h"
-#include "common/wire/msg_router_task.h"
 #include "task/bodies/answers.h"
 
 struct large;
@@ -26,11 +25,11 @@ void large_close(struct large *l); /* NULL is fine */
 
 /* The next piece. 0; SQ_EUNKNOWN: it does not follow what is here, and that is gone; SQ_EFULL: no room, or the
  * disk fails; SQ_ETOOBIG; SQ_ENOMEM. sha256: of the last. */
-SQ_CHECK int large_add(struct large *l, uint64_t link, const struct msg_task_upload *q,
+SQ_CHECK int large_add(struct large *l, uint64_t link, const struct large_piece *q,
                        uint8_t sha256[RESULT_SHA256]);
 /* All of it is here. */
 bool large_has(const struct large *l, uint64_t link, const struct call_file *f);
-/* It is that task's now. */
+/* Gives it to that task. */
 void large_keep(struct large *l, uint64_t link, const struct call_file *f, uint32_t part, task_no no);
 /* Gives one up, or (upload 0) all of a link. */
 void large_drop(struct large *l, uint64_t link, uint64_t upload);

@@ -101,7 +101,7 @@ void tasktab_put(struct tasktab *t, struct asker a, const struct msg_task_put *q
     t->n.puts += q->n;
 }
 
-/* Nobody signs, or can open elsewhere, what is in a file of this node. */
+/* False: its endpoint signs, or another node may have to open what is in a file of this one. */
 static bool takes_large(const struct part *p)
 {
     return p->tab->o.large.ctx != NULL && p->endpoint_name[0] != 0 &&
@@ -112,6 +112,8 @@ void tasktab_upload(struct tasktab *t, struct asker a, const struct msg_task_upl
 {
     struct msg_task_upload_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_UPLOAD_ANS)->task_upload_ans;
     const struct tab_large *l = &t->o.large;
+    const struct large_piece piece = { .upload = q->upload, .at = q->at, .length = q->length, .p = q->data.p,
+                                       .n = q->data.n, .last = q->last };
     uint8_t sha256[RESULT_SHA256];
     const struct part *p;
     int rc;
@@ -123,7 +125,7 @@ void tasktab_upload(struct tasktab *t, struct asker a, const struct msg_task_upl
     p = tasktab_commanded(t, q->part, q->epoch, &m->code);
     if (p == NULL)
         return;
-    rc = takes_large(p) ? l->add(l->ctx, a.peer->no, q, sha256) : SQ_EINVAL;
+    rc = takes_large(p) ? l->add(l->ctx, a.peer->no, &piece, sha256) : SQ_EINVAL;
     m->code = tasktab_code(t, rc);
     if (rc == 0 && q->last)
         m->sha256 = (struct bytes_of){ RESULT_SHA256, arena_memdup(&out->mem, sha256, sizeof(sha256)) };

@@ -449,7 +449,7 @@ static int take_record(struct tasktab *t, struct part *p, const struct trec_fram
 static int take_file(struct tasktab *t, struct part *p, const struct bytes_of *data, bool last)
 {
     const struct tab_large *l = &t->o.large;
-    const struct msg_task_upload q = { .upload = p->no, .at = p->in_file, .data = *data, .last = last };
+    const struct large_piece q = { .upload = p->no, .at = p->in_file, .p = data->p, .n = data->n, .last = last };
     uint8_t sha256[RESULT_SHA256];
     int rc = l->ctx != NULL ? l->add(l->ctx, p->from, &q, sha256) : SQ_EFULL;
 
@@ -470,7 +470,7 @@ static int end_file(struct tasktab *t, struct part *p, const struct trec_frame *
         rc = SQ_EPROTO;
     f->upload = p->no;
     if (rc == 0 && !t->o.large.has(t->o.large.ctx, p->from, f)) {
-        t->n.lost_bodies++; /* as it is at the source */
+        t->n.lost_bodies++; /* likewise at the source */
         f->length = 0;
     }
     return rc;

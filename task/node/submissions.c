@@ -27,7 +27,7 @@ struct put { /* a submission at hand */
     const struct submit *s;
     uint64_t may_wait_ms; /* see struct task_put */
     peer_no from;    /* 0: nobody waits for the answer, and may come again */
-    struct call_file file; /* its body is there */
+    struct call_file file; /* file of its body */
     msec_t too_long; /* time by which its wait would be longer than max_wait; 0: it is not, or not known */
 };
 
@@ -74,7 +74,7 @@ static int room_for(struct put *at)
     return rc;
 }
 
-/* Its pieces have come on another link, or it is no form of ours: nothing is submitted. */
+/* False: the pieces of its body have come on another link, or it is no form of ours: nothing is submitted. */
 static bool has_its_file(const struct put *at)
 {
     const struct tab_large *l = &at->room.p->tab->o.large;

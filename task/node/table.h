@@ -28,6 +28,7 @@ struct calls;
 struct call_answer;
 struct going_call;
 struct large;
+struct large_piece;
 struct task_end;
 struct tasktab;
 
@@ -55,7 +56,7 @@ struct tab_answers {
 
 /* Large bodies of calls (task/bodies/large.h). */
 struct tab_large {
-    int (*add)(struct large *l, uint64_t link, const struct msg_task_upload *q, uint8_t sha256[RESULT_SHA256]);
+    int (*add)(struct large *l, uint64_t link, const struct large_piece *q, uint8_t sha256[RESULT_SHA256]);
     bool (*has)(const struct large *l, uint64_t link, const struct call_file *f);
     void (*keep)(struct large *l, uint64_t link, const struct call_file *f, part_no part, task_no no);
     void (*drop)(struct large *l, uint64_t link, uint64_t upload);

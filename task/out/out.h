@@ -52,7 +52,7 @@ struct out_rules { /* options of a target; copied, but for the texts of TLS */
 struct out_file { /* a body that is read from a file while it is sent */
     int fd;       /* closed with the call, also by an out_send() that fails; -1: there is none */
     uint64_t length;
-    uint8_t sha256[RESULT_SHA256]; /* what is sent last leaves if this is right; else the call ends LOCAL */
+    uint8_t sha256[RESULT_SHA256]; /* hash of all: the last piece leaves if it is right */
 };
 
 struct out_reader { /* hears an answer while it comes; arg: that of the call */

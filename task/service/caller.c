@@ -369,7 +369,7 @@ static void put_text(struct buf *b, struct call_span s)
     buf_byte(b, 0);
 }
 
-/* Its large body. False: the call has ended by that. */
+/* Opens its large body. False: the call has ended by that. */
 static bool open_file(struct going_call *g, const struct call *call, struct out_file *f)
 {
     const struct caller_target *t = g->at->target;

@@ -167,7 +167,7 @@ static enum answer_life lives(void *ctx, uint32_t part, task_no no)
     return tasktab_has_task(s->tab, part, no) ? ANSWER_LIVES : ANSWER_DEAD;
 }
 
-/* That of a dead one is for who lets it run again, as long as there is room. */
+/* The body of a dead one stays, as long as there is room, for who lets it run again. */
 static enum answer_life needs_body(void *ctx, uint32_t part, task_no no)
 {
     enum task_state s = tasktab_state_of(((const struct task_service *)ctx)->tab, part, no);

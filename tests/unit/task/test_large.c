@@ -60,8 +60,7 @@ TestSuite(large, .init = set_up, .fini = tear_down);
 
 static int piece(uint64_t link, uint64_t upload, uint64_t at, bool last, uint8_t sha256[RESULT_SHA256])
 {
-    struct msg_task_upload q = { .upload = upload, .at = at, .length = N, .last = last,
-                                 .data = { PIECE, noise + at } };
+    struct large_piece q = { .upload = upload, .at = at, .length = N, .last = last, .p = noise + at, .n = PIECE };
 
     return large_add(l, link, &q, sha256);
 }

@@ -20,6 +20,8 @@ TICKETS, EVENTS = r"^/v1/tickets/[^/]*$", r"/events$"
 # Rows whose line lets nobody in at first.
 PAUSED = {"news_by_events", "news_by_polls", "resume", "stream_cut", "stream_mute", "reasons_of_410", "router_dies",
           "cut_body", "slow_body", "garbage", "lost_join", "unknown_token", "server_token"}
+# One of these goes first, alone: a virtual machine that has just begun keeps no times.
+FIRST = ("submit_and_wait", "join_open")
 LONG = {"burst_503", "place_of_call", "stream_of_call", "work_again", "stream_mute", "work_extends", "slow_body", "clock_ahead", "clock_behind"}
 
 
@@ -602,8 +604,8 @@ def row_work_coroutines(r):
 
 def row_work_extends(r):
     c = r.client()
-    work = c.begin("work", queues=[r.queue], lease_s=1)
-    task = r.submit({"ms": 3000, "result": 1})
+    work = c.begin("work", queues=[r.queue], lease_s=2)
+    task = r.submit({"ms": 5000, "result": 1})
     done(r, [task])
     r.claim(r.task(task)["attempts"] == 1, f"{r.task(task)}")
     r.claim(any(e["what"] == "extended" for e in work.events), "nobody heard of it")
@@ -658,6 +660,7 @@ def row_work_throws(r):
     done(r, [task])
     seen = r.task(task)
     r.claim("no paper" in seen["history"][0]["reason"] and seen["attempts"] == 2, f"{seen}")
+    work.wait_for(lambda e: e["what"] == "succeeded")
     r.claim([e["what"] for e in work.events if e["what"] in ("failed", "succeeded")] == ["failed", "succeeded"], f"{work.events}")
 
 

@@ -7,10 +7,9 @@
 cluster_for_clients
 play run.py --clients "${CLIENTS:-}" --rows "${ROWS:-}"
 
-# The first and the second example, as they stand there but for the port.
+# The first and the second example, as they stand there but for the port and the queue, all at once.
 example() { # FILE LANGUAGE N
-    awk -v begin="\`\`\`$2" -v n="$3" '$0 == begin { on = ++k == n; next } /^```$/ { on = 0 } on' "$1" |
-        sed "s#http://localhost:8080#$R#"
+    awk -v begin="\`\`\`$2" -v n="$3" '$0 == begin { on = ++k == n; next } /^```$/ { on = 0 } on' "$1"
 }
 ln -s "$C" "$DIR/run"
 cd "$DIR" || exit 1
@@ -19,22 +18,37 @@ go=/usr/bin/go # Debian's
 export PYTHONPATH=$root/clients/python PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 mkdir node_modules && ln -s "$root/clients/js" node_modules/segq
 
+declare -A programs statuses persons workers
 readme() { # FOLDER LANGUAGE SUFFIX PROGRAM [STATUS]: what its README shows first; how SIGTERM ends it
-    local ended=0
-    example "$root/clients/$1/README.md" "$2" 1 >"person.$3"
-    example "$root/clients/$1/README.md" "$2" 2 >"worker.$3"
+    local readme=$root/clients/$1/README.md
     if [ "$1" != c ]; then
-        check "docs/clients.md shows the same worker ($2)" cmp "worker.$3" <(example "$root/docs/clients.md" "$2" 1)
+        check "docs/clients.md shows the same worker ($1)" \
+            cmp <(example "$readme" "$2" 2) <(example "$root/docs/clients.md" "$2" 1)
     fi
-    ($4 "person.$3") >person.out
-    check_eq "a person of the README's is let in ($2)" $? 0
-    check "with a pass" grep -qE '^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$' person.out
-    $4 "worker.$3" >worker.out 2>&1 &
+    for n in 1 2; do
+        example "$readme" "$2" $n | sed "s#http://localhost:8080#$R#; s#\"images\"#\"images-$1\"#; s#'images'#'images-$1'#" \
+            >"$([ $n = 1 ] && echo person || echo worker)_$1.$3"
+    done
+    programs[$1]=$4 statuses[$1]=${5:-0}
+    $4 "person_$1.$3" >"person_$1.out" &
+    persons[$1]=$!
+    $4 "worker_$1.$3" >"worker_$1.out" 2>&1 &
+    workers[$1]=$!
     helpers+=($!)
-    wait_for 20 "a worker of the README's does its task" grep -q "prompt.*a cat.*} 1" worker.out
-    kill -TERM ${helpers[-1]}
-    wait ${helpers[-1]} || ended=$?
-    check_eq "and ends well" $ended "${5:-0}"
+}
+all_do() {
+    local l ended
+    for l in "${!programs[@]}"; do
+        check "a person of the README's is let in ($l)" wait "${persons[$l]}"
+        check "with a pass" grep -qE '^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$' "person_$l.out"
+        wait_for 20 "a worker of the README's does its task ($l)" grep -q "prompt.*a cat.*} 1" "worker_$l.out"
+        kill -TERM "${workers[$l]}"
+    done
+    for l in "${!programs[@]}"; do
+        ended=0
+        wait "${workers[$l]}" || ended=$?
+        check_eq "and ends well ($l)" $ended "${statuses[$l]}"
+    done
 }
 run_go() { # FILE: in a fresh folder
     mkdir "${1%.go}" && cp "$1" "${1%.go}" && cd "${1%.go}" &&
@@ -60,3 +74,4 @@ jar=$root/build/clients/java/segq-client.jar
 if [ -e "$jar" ]; then readme java java java "java -XX:TieredStopAtLevel=1 -cp $jar" 143; fi
 if [ -n "$go" ]; then readme go go go run_go; fi
 if [ -e "$MONO_PATH/Segq.dll" ]; then readme csharp csharp cs run_csharp 143; fi
+all_do

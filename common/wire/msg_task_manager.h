@@ -124,6 +124,10 @@ struct endpoint_reading {
     uint64_t narrow_from, narrow_to;
 };
 
+#define TOLD_MAX      3  /* quotas of which answers say what is left */
+#define TOLD_SAID_MAX 39 /* bytes of what they say */
+#define TOLD_ROWS_MAX (TOLD_MAX * (4 + 2 * COST_HEADER_MAX))
+
 enum reading_state { /* numbers of the wire: never changed */
     READING_NONE,
     READING_OPEN,
@@ -183,6 +187,10 @@ struct msg_endpoint {
     uint64_t used_most;      /* bound of what it says */
     uint32_t on_quota;     /* enum on_quota */
     const char *address; /* connections go there, and not to another one of its url's name; "": to any */
+    const char *told; /* fields of its answers that say what is left of a quota (task/calls/told.h): for each
+                       * "r" (requests) or "u" (units), name, name of its reset, with blanks between; "" */
+    uint32_t n_told_word; /* word of another node: left, ms until its reset, of each; ms 0: nothing */
+    uint64_t *told_word;
 };
 
 /* Fate of a call for which rates have no room now. Numbers of the wire: never changed. */
@@ -236,6 +244,8 @@ struct endpoint_row {
     const char *reading_said; /* the value that counts, or why there is none; "" */
     uint64_t units; /* cost of calls that began, ever, since the node began */
     uint64_t used[UNIT_RATES_MAX]; /* units of the room of each of its rates that are gone */
+    uint64_t told_left[TOLD_MAX]; /* left of each quota, by its answers, */
+    uint64_t told_ms[TOLD_MAX];   /* until its reset; 0: they said nothing */
 };
 
 struct msg_endpoint_status { /* once a second, and at once behind ENDPOINT */

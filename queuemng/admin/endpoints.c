@@ -38,8 +38,28 @@ json_t *admin_unit_rates(const struct cfg_list *rates, const struct endpoint_row
     return list;
 }
 
-static void add_target(void *list, const void *view)
+json_t *admin_told(const struct endpoint_def *d, const struct mng_told_view *told)
 {
+    const struct endpoint_remaining *r = d->remaining.v;
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < d->remaining.n && i < TOLD_MAX; i++)
+        if (told[i].ms > 0)
+            (void)json_array_append_new(
+                list, json_pack("{s:s,s:I,s:I}", "counts", r[i].counts != 0 ? "units" : "requests", "left",
+                                (json_int_t)told[i].left, "reset_ms", (json_int_t)told[i].ms));
+    return list;
+}
+
+struct targets_of {
+    const struct endpoint_def *def;
+    json_t *list;
+};
+
+static void add_target(void *ctx, const void *view)
+{
+    const struct targets_of *of = ctx;
+    json_t *list = of->list;
     const struct mng_target_view *v = view;
     const char *state = v->gone || v->draining ? (v->sum.in_flight > 0 ? "draining" : "drained")
                         : v->unusable[0] != 0  ? "unusable"
@@ -49,7 +69,7 @@ static void add_target(void *list, const void *view)
 
 #define N(n) (json_int_t)(n)
     (void)json_array_append_new(
-        list, json_pack("{s:s,s:s,s:s,s:b,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:I,s:o}",
+        list, json_pack("{s:s,s:s,s:s,s:b,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:I,s:o,s:o}",
                         "url", v->url, "address", v->address,
                         "state", state, "gone", v->gone, "weight", N(v->weight), "max_concurrent",
                         N(v->max_concurrent), "slots", N(v->slots == ENDPOINT_ANY ? 0 : v->slots), "nodes",
@@ -59,16 +79,16 @@ static void add_target(void *list, const void *view)
                         "adaptive", N(v->sum.adaptive), "affine", N(v->sum.affine), "astray",
                         N(v->sum.astray), "closed", N(v->readings.closed), "narrowed", N(v->readings.narrowed),
                         "blind", N(v->readings.blind), "reading", v->readings.said, "units", N(v->sum.units),
-                        "rates", admin_unit_rates(v->rates, &v->sum)));
+                        "rates", admin_unit_rates(v->rates, &v->sum), "told", admin_told(of->def, v->told)));
 #undef N
 }
 
 json_t *admin_endpoint_targets(const struct mng *m, const char *endpoint)
 {
-    json_t *list = json_array();
+    struct targets_of of = { mng_defined(m, DEF_ENDPOINT, endpoint, NULL), json_array() };
 
-    mng_each_target(m, endpoint, add_target, list);
-    return list;
+    mng_each_target(m, endpoint, add_target, &of);
+    return of.list;
 }
 
 static void add_name(void *list, const void *view)

@@ -11,6 +11,8 @@ void admin_endpoint(struct admin_call *c);
 
 /* Rates in units, each with what of it is used. */
 json_t *admin_unit_rates(const struct cfg_list *rates, const struct endpoint_row *sum);
+/* Quotas by answers. New reference. */
+json_t *admin_told(const struct endpoint_def *d, const struct mng_told_view *told);
 /* The targets of an endpoint that has several, and names whose addresses are such; new references. */
 json_t *admin_endpoint_targets(const struct mng *m, const char *endpoint);
 json_t *admin_endpoint_names(const struct mng *m, const char *endpoint);

@@ -126,7 +126,7 @@ static void add_endpoint(void *ctx, const void *view)
     if (!bearer_has_pool(x->who, v->def->name))
         return;
     (void)json_array_append_new(
-        x->list, json_pack("{s:s,s:s,s:o,s:o,s:b,s:b,s:I,s:f,s:I,s:I,s:I,s:I,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:I,s:o}",
+        x->list, json_pack("{s:s,s:s,s:o,s:o,s:b,s:b,s:I,s:f,s:I,s:I,s:I,s:I,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:I,s:o,s:o}",
                         "name", v->def->name, "url", v->def->url,
                         "targets", admin_endpoint_targets(x->s->mng, v->def->name),
                         "names", admin_endpoint_names(x->s->mng, v->def->name),
@@ -138,7 +138,8 @@ static void add_endpoint(void *ctx, const void *view)
                         INT(v->sum.succeeded), "failed", INT(v->sum.failed), "ms", INT(v->sum.ms), "adaptive",
                         INT(v->sum.adaptive), "closed", INT(v->readings.closed), "narrowed",
                         INT(v->readings.narrowed), "blind", INT(v->readings.blind), "reading", v->readings.said,
-                        "units", INT(v->sum.units), "rates", admin_unit_rates(&v->def->rates, &v->sum)));
+                        "units", INT(v->sum.units), "rates", admin_unit_rates(&v->def->rates, &v->sum),
+                        "told", admin_told(v->def, v->told)));
 }
 
 struct nodes {

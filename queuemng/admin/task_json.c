@@ -120,7 +120,7 @@ static void waits_for_call(const struct msg_task_get_ans *m, const struct mng_pa
         snprintf(out, cap, "endpoint %s has as many calls under way as its target bears now (adaptive)", endpoint);
     else if (m->eta == TASK_ETA_RATE && m->eta_ms != 0)
         snprintf(out, cap, "endpoint %s makes its call later: by its rate, or since the target said so "
-                 "(Retry-After)", endpoint);
+                 "(Retry-After, or what it says is left: `segqctl endpoint list`)", endpoint);
     else
         snprintf(out, cap, "no limit stops it: endpoint %s makes its call after those before it",
                  endpoint);

@@ -70,6 +70,13 @@ static void add_reading(struct mng_readings *r, const struct mshare *s)
     r->blind += s->st.reading == READING_BLIND;
 }
 
+static void put_told(struct mng_told_view *v, const struct mng *m, const struct mendpoint *x)
+{
+    for (unsigned i = 0; i < TOLD_MAX; i++)
+        if (m->now_ms < x->told[i].until)
+            v[i] = (struct mng_told_view){ x->told[i].left, (uint64_t)(x->told[i].until - m->now_ms) };
+}
+
 void mng_each_endpoint(const struct mng *m, mng_each_fn fn, void *ctx)
 {
     each_endpoint(m, x) {
@@ -88,6 +95,7 @@ void mng_each_endpoint(const struct mng *m, mng_each_fn fn, void *ctx)
         each_target(x, t)
             each_share(t, s)
                 v.sum.adaptive += s->st.adaptive;
+        put_told(v.told, m, x);
         fn(ctx, &v);
     }
 }
@@ -114,6 +122,7 @@ void mng_each_target(const struct mng *m, const char *name, mng_each_fn fn, void
             add_row(&v.sum, &s->st);
             add_reading(&v.readings, s);
         }
+        put_told(v.told, m, t);
         fn(ctx, &v);
     }
 }

@@ -29,6 +29,10 @@ struct mng_readings { /* words of its page of metrics (task/calls/pressure.h) */
     const char *said; /* by one of these, if there is one; "" */
 };
 
+struct mng_told_view { /* by answers: so many are left of a quota, for so long; ms 0: they say nothing */
+    uint64_t left, ms;
+};
+
 struct mng_endpoint_view {
     const struct endpoint_def *def;
     uint64_t version;
@@ -37,6 +41,7 @@ struct mng_endpoint_view {
     bool tripped;
     uint64_t probe; /* the number of the last one by hand; 0: none since this manager leads */
     struct mng_readings readings;
+    struct mng_told_view told[TOLD_MAX];
     struct endpoint_row sum; /* sum of what was reported last; texts are not set */
 };
 
@@ -48,6 +53,7 @@ struct mng_target_view {
     uint32_t nodes, open, half_open;
     const char *unusable;    /* see mng_endpoint_view */
     struct mng_readings readings;
+    struct mng_told_view told[TOLD_MAX];
     struct endpoint_row sum;
 };
 /* Lists the targets of an endpoint that has several, by their numbers. */

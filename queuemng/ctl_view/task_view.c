@@ -180,6 +180,22 @@ static void put_units_used(struct buf *b, const json_t *x, const char *path)
     }
 }
 
+/* "3 requests for 12 s"; "-" */
+static void put_left(struct buf *b, const json_t *x, const char *path)
+{
+    const json_t *list = ctl_member(x, path), *r;
+    size_t i;
+
+    if (json_array_size(list) == 0)
+        buf_str(b, "-");
+    json_array_foreach(list, i, r) {
+        buf_str(b, i > 0 ? ", " : "");
+        ctl_say(b, r, "{left=} {counts} until a reset in ");
+        ctl_count(b, (ctl_u64(r, "reset_ms") + 999) / 1000);
+        buf_str(b, " s");
+    }
+}
+
 static LIST_VIEW(endpoints, "endpoints", "no endpoints\n", COL("ENDPOINT", "{name}"),
                  COL("STATE", "{?paused:paused|{?tripped:tripped|{?unusable:unusable|"
                               "{?open:down|{?half_open:half-open|{?closed:closed: {reading}|up}}}}}}"),
@@ -189,7 +205,7 @@ static LIST_VIEW(endpoints, "endpoints", "no endpoints\n", COL("ENDPOINT", "{nam
                  COL(">IN_FLIGHT", "{in_flight#}"), COL(">HELD", "{held#}"),
                  COL(">SENT", "{sent#}"), COL(">SUCCEEDED", "{succeeded#}"),
                  COL(">FAILED", "{failed#}"), COL(">MS", "ms", put_mean), COL("UNITS_USED", "rates", put_units_used),
-                 COL("URL", "{?url:{url}|(endpoint targets {name})}"))
+                 COL("SAID_LEFT", "told", put_left), COL("URL", "{?url:{url}|(endpoint targets {name})}"))
 
 static LIST_VIEW(targets_of, "targets", "no targets: it has a url of its own, or its names have no address yet\n",
           COL("TARGET", "{url}{?address: ({address})}"),
@@ -200,7 +216,7 @@ static LIST_VIEW(targets_of, "targets", "no targets: it has a url of its own, or
           COL(">FAILED", "{failed#}"), COL(">AFFINE", "{?affine:{affine#}|-}"),
           COL(">ASTRAY", "{?astray:{astray#}|-}"), COL(">MS", "ms", put_mean),
           COL("READING", "{?blind:not read: }{?narrowed:narrowed: }{reading}"),
-          COL("UNITS_USED", "rates", put_units_used))
+          COL("UNITS_USED", "rates", put_units_used), COL("SAID_LEFT", "told", put_left))
 
 static void say_names(struct buf *b, const json_t *endpoint, const char *sentence)
 {

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/base/ip.h"
 #include "common/base/sample_page.h"
@@ -10,6 +11,7 @@
 #include "common/task/queue_name.h"
 #include "common/task/url.h"
 #include "common/wire/msg_task_manager.h"
+#include "queuemng/policy/endpoint_url.h"
 
 #define BREAKER(f) offsetof(struct endpoint_breaker, f)
 static const struct cfg_key breaker_keys[] = {
@@ -125,6 +127,18 @@ static const struct cfg_key watch_keys[] = {
     { 0 },
 };
 
+static const char *const counted[] = { "requests", "units", NULL };
+
+#define REMAINING(f) offsetof(struct endpoint_remaining, f)
+static const struct cfg_key remaining_keys[] = {
+    { "counts", CFG_ENUM, REMAINING(counts), "requests", 0, 0, true, "requests, or units (`cost` of a call)", counted, 0, 0 },
+    { "header", CFG_STR, REMAINING(header), NULL, 1, COST_HEADER_MAX, true,
+      "field of the answer's head that says how many are left (x-ratelimit-remaining-requests)", 0, 0, 0 },
+    { "reset", CFG_STR, REMAINING(reset), NULL, 1, COST_HEADER_MAX, true,
+      "field that says until when: seconds, 1m2s, 6ms, a moment (x-ratelimit-reset-requests)", 0, 0, 0 },
+    { 0 },
+};
+
 static const char *const affinities[] = { "none", "key", "subkey", NULL };
 
 static const char *const on_quota_words[] = { "wait", "reject", NULL };
@@ -161,6 +175,9 @@ const struct cfg_key endpoint_def_keys[] = {
     { "burst", CFG_INT, AT(burst), "1", 1, RATE_BURST_MAX, true,
       "calls at once after a pause, at least one per task node", 0, 0, 0 },
     UNIT_RATES_KEY(AT(rates), "rates in units (`cost` of a call), over all task nodes; all must let a call begin"),
+    { "remaining", CFG_OBJS, AT(remaining), "", 0, TOLD_MAX, true,
+      "what the target's answers say is left of its quota: no more begin until then", 0, remaining_keys,
+      sizeof(struct endpoint_remaining) },
     { "on_quota", CFG_ENUM, AT(on_quota), "wait", 0, 0, true,
       "a call for which rate_per_s or rates have no room now: wait in line, or reject (429 with Retry-After)",
       on_quota_words, 0, 0 },
@@ -191,83 +208,9 @@ const struct cfg_key endpoint_def_keys[] = {
     { 0 },
 };
 
-/* Behind "http://" or "https://"; NULL: it is neither. */
-static const char *behind_scheme(const char *url)
-{
-    static const char *const schemes[] = { "http://", "https://" };
-
-    for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
-        if (strncmp(url, schemes[i], strlen(schemes[i])) == 0)
-            return url + strlen(schemes[i]);
-    return NULL;
-}
-
-static bool is_of(const char *p, size_t n, const char *others)
-{
-    for (size_t i = 0; i < n; i++) {
-        bool plain = (p[i] >= 'a' && p[i] <= 'z') || (p[i] >= 'A' && p[i] <= 'Z') ||
-                     (p[i] >= '0' && p[i] <= '9');
-
-        if (!plain && (p[i] == 0 || strchr(others, p[i]) == NULL))
-            return false;
-    }
-    return true;
-}
-
-static bool port_ok(const char *p, size_t n) /* ":8080", or nothing */
-{
-    unsigned port = 0;
-
-    if (n == 0)
-        return true;
-    if (p[0] != ':' || n < 2 || n > 6)
-        return false;
-    for (size_t i = 1; i < n; i++) {
-        if (p[i] < '0' || p[i] > '9')
-            return false;
-        port = port * 10 + (unsigned)(p[i] - '0');
-    }
-    return port >= 1 && port <= 65535;
-}
-
-/* "host", "host:port", "[v6]:port". */
-static bool authority_ok(const char *p, size_t n)
-{
-    bool bracket = n > 0 && p[0] == '[';
-    const char *end = memchr(p, bracket ? ']' : ':', n);
-    size_t host = end != NULL ? (size_t)(end - p) : n;
-    struct ip ip;
-
-    if (bracket)
-        return end != NULL && ip_parse(&ip, p + 1, host - 1) && !ip_is_v4(&ip) &&
-               port_ok(end + 1, n - host - 1);
-    return host > 0 && host <= 253 && p[0] != '.' && p[0] != '-' && is_of(p, host, "-._") &&
-           port_ok(p + host, n - host);
-}
-
-/* NULL, or what is wrong. */
-static const char *url_wrong(const char *url, bool with_path)
-{
-    const char *rest = behind_scheme(url);
-    size_t host = rest != NULL ? strcspn(rest, "/?#") : 0;
-
-    if (rest == NULL)
-        return "must begin with http:// or https://";
-    if (memchr(rest, '@', host) != NULL)
-        return "has a user's name in it: credentials go into headers of calls";
-    if (!authority_ok(rest, host))
-        return "has no host, or no such host and port";
-    rest += host;
-    if (strpbrk(rest, "?#") != NULL)
-        return "has a query or a fragment";
-    if (!with_path && rest[0] != 0 && strcmp(rest, "/") != 0)
-        return "has a path";
-    return is_of(rest, strlen(rest), "/-._~!$&'()*+,;=:@%") ? NULL : "has a character that must be escaped";
-}
-
 static int url_check(const struct endpoint_def *d, const char *key, const char *url, struct err *e)
 {
-    const char *wrong = url_wrong(url, url != d->proxy);
+    const char *wrong = endpoint_url_wrong(url, url != d->proxy);
 
     return wrong == NULL ? 0 : err_set(e, SQ_EINVAL, "endpoint %s: %s %s", d->name, key, wrong);
 }
@@ -391,7 +334,7 @@ static int auth_check(const struct endpoint_def *d, struct err *e)
 
 static bool is_metric(const char *name)
 {
-    return is_of(name, strlen(name), "_:") && !(name[0] >= '0' && name[0] <= '9');
+    return endpoint_text_is_of(name, strlen(name), "_:") && !(name[0] >= '0' && name[0] <= '9');
 }
 
 /* NULL, or what is wrong. */
@@ -466,6 +409,38 @@ static int cost_check(const struct endpoint_def *d, struct err *e)
     return c->min <= c->max ? 0 : err_set(e, SQ_EINVAL, "endpoint %s: cost.min is above cost.max", d->name);
 }
 
+void endpoint_told_rows(const struct endpoint_def *d, char out[TOLD_ROWS_MAX + 1])
+{
+    const struct endpoint_remaining *v = d->remaining.v;
+    size_t n = 0;
+
+    out[0] = 0;
+    for (size_t i = 0; i < d->remaining.n && i < TOLD_MAX; i++)
+        n += (size_t)snprintf(out + n, TOLD_ROWS_MAX + 1 - n, "%s%c %s %s", i > 0 ? " " : "",
+                              v[i].counts != 0 ? 'u' : 'r', v[i].header, v[i].reset);
+}
+
+static int remaining_check(const struct endpoint_def *d, struct err *e)
+{
+    const struct endpoint_remaining *v = d->remaining.v;
+
+    for (size_t i = 0; i < d->remaining.n; i++) {
+        const char *names[] = { v[i].header, v[i].reset };
+
+        for (size_t k = 0; k < ARRAY_LEN(names); k++) {
+            const char *wrong = call_header_wrong(names[k], strlen(names[k]), "", 0);
+
+            if (wrong != NULL)
+                return err_set(e, SQ_EINVAL, "endpoint %s: remaining.%zu.%s: %s %s", d->name, i,
+                               k == 0 ? "header" : "reset", names[k], wrong);
+        }
+        for (size_t k = 0; k < i; k++)
+            if (strcasecmp(v[k].header, v[i].header) == 0)
+                return err_set(e, SQ_EINVAL, "endpoint %s: remaining.%zu: %s is there twice", d->name, i, v[i].header);
+    }
+    return 0;
+}
+
 int endpoint_def_check(const struct endpoint_def *d, struct err *e)
 {
     int rc;
@@ -489,6 +464,8 @@ int endpoint_def_check(const struct endpoint_def *d, struct err *e)
         rc = readings_check(d, e);
     if (rc == 0)
         rc = cost_check(d, e);
+    if (rc == 0)
+        rc = remaining_check(d, e);
     if (rc == 0 && (d->tls.cert_file[0] == 0) != (d->tls.key_file[0] == 0))
         rc = err_set(e, SQ_EINVAL, "endpoint %s: tls: cert_file and key_file go together", d->name);
     if (rc == 0 && d->connect_timeout_ms > d->deadline_ms)

@@ -5,6 +5,7 @@
 #define SEGQ_ENDPOINT_DEF_H
 
 #include "common/task/cost.h"
+#include "common/wire/msg_task_manager.h"
 #include "queuemng/policy/budget_def.h"
 #include "queuemng/policy/discovery.h"
 #include "queuemng/policy/unit_rate_def.h"
@@ -56,6 +57,11 @@ struct endpoint_watch { /* a value on the page of each target */
     double close_above, open_below, narrow_from, narrow_to; /* < 0: none */
 };
 
+struct endpoint_remaining { /* fields of answers that say what is left of a quota */
+    int counts; /* 0: requests; 1: units */
+    char *header, *reset;
+};
+
 #define TARGET_WEIGHT_MAX 1000
 #define TARGETED_NAME_MAX (TASK_NAME_MAX - 3) /* "gen#12" is a name on the wire */
 
@@ -73,6 +79,7 @@ struct endpoint_def {
     double rate_per_s;     /* 0: any */
     int64_t burst;
     struct cfg_list rates; /* struct unit_rate_def: all must let a call begin */
+    struct cfg_list remaining; /* struct endpoint_remaining */
     int on_quota;          /* enum on_quota */
     int64_t max_concurrent; /* 0: any */
     struct endpoint_adaptive adaptive;
@@ -95,6 +102,9 @@ const struct endpoint_target *endpoint_target_of(const struct endpoint_def *d, c
 
 /* The part of it that routers need. Borrowed. */
 struct cost_rule endpoint_cost_rule(const struct endpoint_def *d);
+
+/* `remaining`, as task nodes are told it. */
+void endpoint_told_rows(const struct endpoint_def *d, char out[TOLD_ROWS_MAX + 1]);
 
 struct discovery_rules endpoint_discovery_rules(const struct endpoint_def *d);
 

@@ -121,6 +121,10 @@ struct mendpoint { /* or a target of one (tasks/targets.h) */
     uint64_t resets;         /* number of the last one; 0: none; stored */
     uint64_t probe;          /* number of the last one that this manager was asked for; 0: none */
     uint64_t orders;         /* changes with each of the three */
+    struct mtold {           /* word of a node's answers: so many are left of a quota, until then */
+        uint64_t left;
+        msec_t until;        /* 0: none */
+    } told[TOLD_MAX];
     struct list shares;      /* mshare.in, by the nodes' numbers; owned */
     bool put;                /* to be stored at the end of this step */
     struct list targets;     /* mendpoint.in; owned */

@@ -12,6 +12,7 @@
 #include "queuemng/tasks/pools.h"
 #include "queuemng/tasks/table.h"
 #include "queuemng/tasks/targets.h"
+#include "queuemng/tasks/quotas_left.h"
 
 #define LEASE_OVER_MS 10000 /* a call's lease ends so long after its deadline */
 
@@ -48,9 +49,10 @@ static uint64_t rate_of(const struct endpoint_def *d)
     return d->rate_per_s != 0 ? u64_max(1, (uint64_t)(d->rate_per_s * 1000 + 0.5)) : ENDPOINT_ANY;
 }
 
+/* Quotas that answers tell of are divided as rates in units are. */
 static uint64_t units_of(const struct endpoint_def *d)
 {
-    return d->rates.n > 0 ? UNIT_PARTS : ENDPOINT_ANY;
+    return d->rates.n > 0 || d->remaining.n > 0 ? UNIT_PARTS : ENDPOINT_ANY;
 }
 
 static uint64_t less(uint64_t whole, uint64_t n)
@@ -263,6 +265,7 @@ void on_endpoint_status(struct mng *m, struct mtask_node *n, const struct msg_en
         copy_text(found->probe_said, sizeof(found->probe_said), g->v[i].probe_said);
         copy_text(found->reading_said, sizeof(found->reading_said), g->v[i].reading_said);
         copy_text(found->unusable, sizeof(found->unusable), g->v[i].unusable);
+        quotas_left_hear(m, x, &g->v[i]);
         need_now(m, found);
         comes_with(m, x, found);
         found->confirmed = found->serial != 0 && g->v[i].serial == found->serial;
@@ -313,6 +316,7 @@ void demand_second(struct mng *m)
             add(&all.slots, s->claim.wants.slots);
         }
         claim_says(&x->claim, all);
+        quotas_left_spread(m, x);
         m->tasks.split = true;
     }
 }

@@ -353,6 +353,22 @@ static void put_readings(struct arena *a, const struct endpoint_def *d, struct m
     }
 }
 
+static void put_told(struct arena *a, const struct mng *m, const struct mendpoint *x, struct msg_endpoint *g)
+{
+    char rows[TOLD_ROWS_MAX + 1];
+
+    endpoint_told_rows(&x->def, rows);
+    g->told = arena_strdup(a, rows);
+    if (rows[0] == 0)
+        return;
+    g->n_told_word = 2 * TOLD_MAX;
+    g->told_word = arena_array(a, g->n_told_word, sizeof(uint64_t));
+    for (unsigned i = 0; g->told_word != NULL && i < TOLD_MAX; i++) {
+        g->told_word[2 * i] = x->told[i].left;
+        g->told_word[2 * i + 1] = (uint64_t)ms_max(x->told[i].until - m->now_ms, 0);
+    }
+}
+
 void endpoint_tell(struct mng *m, const struct mendpoint *x, struct mshare *s)
 {
     struct arena *a = &m->out->box.mem;
@@ -410,6 +426,7 @@ void endpoint_tell(struct mng *m, const struct mendpoint *x, struct mshare *s)
     for (uint32_t i = 0; g->allow != NULL && i < g->n_allow; i++)
         g->allow[i] = arena_strdup(a, ((char *const *)d->allow.v)[i]);
     put_readings(a, d, g);
+    put_told(a, m, x, g);
     m->out->box.failed = m->out->box.failed || a->failed;
     s->told_ms = m->now_ms;
 }

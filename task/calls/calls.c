@@ -41,6 +41,12 @@ void calls_fini(struct calls *c)
     map_fini(&c->by_task);
 }
 
+static void told_back(const struct going_call *g)
+{
+    if (g->at->def.serial != 0)
+        told_returns(&g->at->told, g->at->def.told, &g->told_at, g->cost);
+}
+
 static void settle_units(struct going_call *g, msec_t now)
 {
     const struct verdict *v = &g->verdict;
@@ -49,6 +55,8 @@ static void settle_units(struct going_call *g, msec_t now)
     if (v->unsent || v->spared)
         truth = 0;
     endpoint_settles(g->at, g->cost, truth, now);
+    if (v->unsent)
+        told_back(g);
     g->cost = truth;
 }
 
@@ -56,6 +64,7 @@ static void settle_units(struct going_call *g, msec_t now)
 static void give_back(struct going_call *g, msec_t now)
 {
     endpoint_returns(g->at, g->cost, now);
+    told_back(g);
     g->cost = 0;
 }
 
@@ -85,6 +94,7 @@ struct going_call *calls_begin(struct calls *c, struct endpoint *at, uint32_t at
     *g = (struct going_call){ .endpoint = ep, .at = at, .id = ++c->last_id, .attempt = attempt };
     buf_init(&g->result);
     list_init(&g->followers);
+    g->told_at = at->told.begun;
     if (at->hand.state == PROBE_ASKED)
         hand_begins(at, g);
     else
@@ -257,6 +267,22 @@ void calls_hear(struct going_call *g, const struct call_answer *a, const void *p
     usage_more(&g->usage, p, n);
 }
 
+void calls_told(struct going_call *g, const struct call_answer *a, msec_t now, int64_t wall_ms)
+{
+    struct endpoint *ep = g->at;
+    bool good;
+
+    if (g->told_heard || a->status == 0 || ep->def.serial == 0 || ep->def.told[0] == 0)
+        return;
+    g->told_heard = true;
+    good = told_hear(&ep->told, ep->def.told, a->told, &g->told_at, now, wall_ms);
+    if (!good && !ep->told.unread)
+        log_warn("event=quota_unread endpoint=%s left=%s reset=%s do=\"look at `remaining`: fields of answers that say "
+                 "how many are left, and until when\"", g->endpoint->name, log_q(a->told[0], strlen(a->told[0])),
+                 log_q(a->told[1], strlen(a->told[1])));
+    ep->told.unread = !good;
+}
+
 /* The body says it, or else the head. A call that was refused (429) took nothing, whatever that says. */
 static void learn_used(struct going_call *g, const struct call_answer *a)
 {
@@ -283,6 +309,7 @@ void calls_answered(struct going_call *g, const struct call_answer *a, msec_t no
         v->failed = false;
     set_why(g, a);
     learn_used(g, a);
+    calls_told(g, a, now, wall_ms);
     v->status = (uint32_t)a->status;
     v->excused = v->kind == VERDICT_RETRY && (g->probe || g->by_hand);
     settle_units(g, now);

@@ -52,6 +52,8 @@ struct going_call {
         bool slow;       /* waited_for ever */
         struct window_out window; /* also of one that has gone */
     } reader;
+    struct told_mark told_at; /* calls to it that had begun, with this one */
+    bool told_heard;          /* quotas in its answer were heard */
     struct usage usage; /* units that its answer says, as it comes */
     bool is_used;     /* ENDED: it has said so: */
     uint64_t used;    /* units */
@@ -103,6 +105,8 @@ void calls_answered(struct going_call *g, const struct call_answer *a, msec_t no
 /* May the answer that begins so be told as it comes? What is tried again, or only begins to be worked
  * on, may not: nor what has no body, or is none that is passed on. */
 bool call_may_pass(const struct call_answer *a, int64_t wall_ms);
+/* Hears what the head of its answer says is left of quotas; once. */
+void calls_told(struct going_call *g, const struct call_answer *a, msec_t now, int64_t wall_ms);
 /* Hears the bytes of its answer, for g->usage. */
 void calls_hear(struct going_call *g, const struct call_answer *a, const void *p, size_t n);
 /* Ends a task that has no request that may be made: nothing was sent. */

@@ -19,7 +19,7 @@ static const size_t def_texts[] = {
     offsetof(struct msg_endpoint, budget),    offsetof(struct msg_endpoint, auth_field),
     offsetof(struct msg_endpoint, auth_file),  offsetof(struct msg_endpoint, reading_path),
     offsetof(struct msg_endpoint, used),      offsetof(struct msg_endpoint, used_header),
-    offsetof(struct msg_endpoint, address),
+    offsetof(struct msg_endpoint, address),   offsetof(struct msg_endpoint, told),
 };
 
 static char **def_text(const struct msg_endpoint *d, size_t i)
@@ -68,6 +68,8 @@ static bool def_copy(struct msg_endpoint *d, const struct msg_endpoint *m)
     d->n_allow = 0;
     d->unit_rates = NULL; /* struct quota has them */
     d->n_unit_rates = 0;
+    d->told_word = NULL;
+    d->n_told_word = 0;
     for (size_t i = 0; i < ARRAY_LEN(def_texts); i++)
         ok &= (*def_text(d, i) = strdup(*def_text(m, i) != NULL ? *def_text(m, i) : "")) != NULL;
     ok &= readings_copy(d, m);
@@ -181,6 +183,7 @@ static void reset(struct endpoint *ep, msec_t now)
 {
     ep->breaker = (struct breaker){ 0 };
     ep->held = 0;
+    ep->told = (struct told_quotas){ .begun = ep->told.begun };
     ep->ramp = now;
 }
 
@@ -227,6 +230,7 @@ int endpoints_define(struct list *all, const struct msg_endpoint *m, msec_t now)
         return SQ_EINVAL;
     if (ep != NULL && ep->def.serial == m->serial) {
         ep->def.max_answer = m->max_answer; /* a newer manager may say it, of the same definition */
+        told_pass_on(&ep->told, m->told_word, m->n_told_word, now);
         return 0;
     }
     if (!def_copy(&d, m) || (ep = find_or_new(all, m, now)) == NULL) {
@@ -239,6 +243,9 @@ int endpoints_define(struct list *all, const struct msg_endpoint *m, msec_t now)
     was = ep->def.serial != 0 ? endpoint_rate_now(ep, now) : (struct rate){ 0 };
     if (!pressure_same(&ep->def, &d))
         ep->pressure = (struct pressure){ 0 };
+    if (ep->def.told == NULL || strcmp(ep->def.told, d.told) != 0)
+        ep->told = (struct told_quotas){ .begun = ep->told.begun };
+    told_pass_on(&ep->told, m->told_word, m->n_told_word, now);
     def_free(&ep->def);
     ep->def = d;
     set_place(ep, &d, now);

@@ -9,6 +9,7 @@
 #include "task/calls/pressure.h"
 #include "task/calls/quota.h"
 #include "task/calls/throttle.h"
+#include "task/calls/told.h"
 #include "task/calls/verdict.h"
 #include "task/containers/rate.h"
 
@@ -34,6 +35,7 @@ struct endpoint { /* or one of its targets */
     struct msg_endpoint def; /* texts owned; serial 0: gone, or not told yet */
     int64_t tat;      /* time of its rate (rate_now()) */
     struct quota quota;
+    struct told_quotas told; /* by its answers; of a target: its own */
     msec_t held;      /* until then by Retry-After; 0: not */
     msec_t ramp;      /* since then it rises; MSEC_NEVER: it is all there */
     struct breaker breaker;

@@ -33,7 +33,8 @@ bool endpoint_lacks_share(const struct endpoint *ep, msec_t now)
 {
     uint64_t most = endpoint_is_adaptive(ep) ? endpoint_adaptive(ep) : endpoint_bound(ep);
 
-    return !endpoint_is_down(ep) && now >= ep->held && !pressure_closes(&ep->pressure, &ep->def, now) &&
+    return !endpoint_is_down(ep) && now >= ep->held && !told_is_out(&ep->told, now) &&
+           !pressure_closes(&ep->pressure, &ep->def, now) &&
            (most == endpoint_bound(ep) || ep->running < most);
 }
 
@@ -69,6 +70,19 @@ const char *endpoint_unusable(const struct endpoint *ep)
         why = x->def.serial != 0 ? x->unusable : why;
     }
     return why;
+}
+
+uint64_t endpoint_room(const struct endpoint *ep, msec_t now)
+{
+    uint64_t most = quota_most(&ep->quota, now);
+
+    return ep->def.serial == 0 ? most : u64_min(most, told_most(&ep->told, ep->def.told, ep->def.unit_part, now));
+}
+
+/* By what its answers said is left: when the nth call from now may begin; 0: at once. */
+static msec_t told_nth(const struct endpoint *ep, uint64_t nth, uint64_t cost, msec_t now)
+{
+    return ep->def.serial == 0 ? 0 : told_when(&ep->told, ep->def.told, ep->def.unit_part, nth, cost, now);
 }
 
 /* Beyond the ramp. */
@@ -123,7 +137,7 @@ bool endpoint_lets(struct endpoint *ep, uint64_t running, msec_t now)
 {
     struct rate r = endpoint_rate_now(ep, now);
 
-    if (!is_open(ep, running, now) || !rate_lets(&r, ep->tat, now) || quota_most(&ep->quota, now) == 0)
+    if (!is_open(ep, running, now) || !rate_lets(&r, ep->tat, now) || endpoint_room(ep, now) == 0)
         return false;
     if (ep->def.targets)
         return lets_somewhere(ep, now);
@@ -163,7 +177,7 @@ static msec_t targets_free(const struct endpoint *ep, msec_t now)
     each_target_of (ep, x)
         if (x->def.serial != 0 && !x->def.paused && !endpoint_is_down(x) &&
             !pressure_closes(&x->pressure, &x->def, now) && x->running < endpoint_slots_now(x, now))
-            when = ms_min(when, x->held);
+            when = ms_min(when, ms_max(x->held, told_nth(x, 1, 0, now)));
     return when;
 }
 
@@ -176,6 +190,7 @@ msec_t endpoint_when(const struct endpoint *ep, uint64_t running, msec_t now)
     if (ep->def.serial == 0 || !ep->usable || ep->def.paused || ep->def.tripped || ep->def.rate == 0)
         return MSEC_NEVER;
     rate = ms_max(rate, units > now || units == MSEC_NEVER ? units : now);
+    rate = ms_max(rate, told_nth(ep, 1, ep->quota.needs, now));
     if (pressure_closes(&ep->pressure, &ep->def, now))
         return now + PRESSURE_LOOK_MS;
     if (running >= endpoint_slots_now(ep, now)) /* the ramp may give one more */
@@ -203,6 +218,7 @@ enum task_eta endpoint_eta(const struct endpoint *ep, uint64_t nth, msec_t now, 
     if (when == MSEC_NEVER || pressure_closes(&ep->pressure, &ep->def, now))
         return TASK_ETA_CONCURRENCY;
     at = ms_max(ms_max(when, rate_nth(&r, ep->tat, nth, now)), quota_nth(&ep->quota, nth, 0, now));
+    at = ms_max(at, told_nth(ep, nth, 0, now));
     if (at <= now && ep->running >= endpoint_slots_now(ep, now))
         return endpoint_is_adaptive(ep) && ep->running < endpoint_bound(ep) ? TASK_ETA_ADAPTIVE
                                                                             : TASK_ETA_CONCURRENCY;
@@ -220,6 +236,7 @@ msec_t endpoint_over_quota(struct endpoint *ep, uint64_t nth, uint64_t cost, mse
         return 0;
     at = at == MSEC_NEVER ? 0 : at; /* slots are no quota */
     at = ms_max(ms_max(at, rate_nth(&r, ep->tat, nth, now)), quota_nth(&ep->quota, nth, cost, now));
+    at = ms_max(at, told_nth(ep, nth, cost, now));
     if (ep->def.rate == 0 || ep->quota.none)
         at = ms_max(at, now + NO_SHARE_MS);
     if (at <= now)
@@ -275,14 +292,14 @@ uint64_t endpoint_left(struct endpoint *ep, msec_t now)
 
 uint64_t endpoint_affords(const struct endpoint *at, msec_t now)
 {
-    uint64_t most = quota_most(&at->quota, now), there = 0;
+    uint64_t most = endpoint_room(at, now), there = 0;
     bool well = endpoint_is_well_somewhere(at, now);
 
     if (at->of != NULL)
         return u64_min(most, quota_most(&at->of->quota, now));
     each_target_of (at, x)
         if (endpoint_lets_target(x, well, now))
-            there = u64_max(there, quota_most(&x->quota, now));
+            there = u64_max(there, endpoint_room(x, now));
     return at->def.targets ? u64_min(most, there) : most;
 }
 
@@ -300,6 +317,8 @@ void endpoint_pays(struct endpoint *at, uint64_t cost, msec_t now)
     struct endpoint *ep = at->of != NULL ? at->of : at;
 
     quota_pays(&ep->quota, cost, now);
+    if (at->def.serial != 0)
+        told_begins(&at->told, at->def.told, cost);
     ep->n.units += cost;
     if (at != ep) {
         quota_pays(&at->quota, cost, now);

@@ -4,6 +4,7 @@
  *   the operator      it is not paused, nor tripped, and its definition is here, and can be used
  *   its rate          GCRA (rate.h), of this node's share; from an empty bucket
  *   its units         quota.h: the next call costs no more than is there; also of its target
+ *   its answers       what they say is left (told.h); also of its target
  *   its slots         tasks of its pools that run, also those of which nobody knows whether the
  *                     target still has them (a restart, a move), and calls whose partition has
  *                     left: less than this node's share; a thousand if there is no bound; and less
@@ -29,6 +30,8 @@
 
 /* running: tasks of its pools that run now. */
 bool endpoint_lets(struct endpoint *ep, uint64_t running, msec_t now);
+/* Units that its own rates, and what its answers say is left, let a call have; QUOTA_ANY. */
+uint64_t endpoint_room(const struct endpoint *ep, msec_t now);
 /* Units that a call may have that begins now, at this target, or at that of its targets which has the most;
  * QUOTA_ANY. */
 uint64_t endpoint_affords(const struct endpoint *at, msec_t now);

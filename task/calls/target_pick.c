@@ -64,7 +64,7 @@ static void list_candidates(const struct endpoint *ep, struct candidates *c, uin
 
     c->n = 0;
     each_target_of (ep, x) {
-        bool lets = endpoint_lets_target(x, well, now) && quota_most(&x->quota, now) >= cost;
+        bool lets = endpoint_lets_target(x, well, now) && endpoint_room(x, now) >= cost;
         uint64_t free = lets ? endpoint_slots_now(x, now) - x->running : 0;
 
         if (c->n == TARGET_NO_MAX)

@@ -15,6 +15,7 @@
 
 #include "common/task/call.h"
 #include "common/task/rules.h"
+#include "common/wire/msg_task_manager.h"
 
 /* Why there is no answer; name, word for people */
 #define CALL_FAULTS(X)                                                                    \
@@ -44,6 +45,7 @@ struct call_answer {
     char type[ANSWER_TYPE_MAX + 1]; /* Content-Type; "": none */
     /* Header fields that say what is to be done; "": none, or too long. */
     char retry_after[64], command[64], delivery[64], upstash[16];
+    char told[2 * TOLD_MAX][TOLD_SAID_MAX + 1]; /* fields that say what is left of quotas, each with its reset */
     char used[24]; /* likewise: the field that says how many units the call took */
     struct call_span fields; /* the other header fields, those that are kept, packed (common/task/call.h); borrowed */
     bool fields_cut;         /* more than there was room for */

@@ -77,6 +77,11 @@ static void count_waiting(struct tasktab *t)
             ep->waiting = ep->of->waiting;
 }
 
+static uint64_t told_ms(const struct endpoint *ep, unsigned row, msec_t now)
+{
+    return (uint64_t)ms_max(ep->told.of[row].until - now, 0);
+}
+
 static struct endpoint_row endpoint_row(const struct tasktab *t, struct endpoint *ep, struct arena *a)
 {
     char said[READING_SAID_MAX + 1] = "";
@@ -107,6 +112,8 @@ static struct endpoint_row endpoint_row(const struct tasktab *t, struct endpoint
         .units = ep->n.units,
         .used = { quota_used(&ep->quota, 0, t->now.ms), quota_used(&ep->quota, 1, t->now.ms),
                   quota_used(&ep->quota, 2, t->now.ms) },
+        .told_left = { ep->told.of[0].left, ep->told.of[1].left, ep->told.of[2].left },
+        .told_ms = { told_ms(ep, 0, t->now.ms), told_ms(ep, 1, t->now.ms), told_ms(ep, 2, t->now.ms) },
     };
 }
 

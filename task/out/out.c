@@ -110,8 +110,9 @@ int out_target_new(struct out_target **out, struct out *o, const struct out_rule
     }
     t->out = o;
     t->rules = *r;
-    t->rules.url = t->rules.proxy = t->rules.address = NULL; /* parsed, and copied */
+    t->rules.url = t->rules.proxy = t->rules.address = t->rules.told = NULL; /* parsed, and copied */
     copy_text(t->address, sizeof(t->address), r->address != NULL ? r->address : "");
+    copy_text(t->told, sizeof(t->told), r->told != NULL ? r->told : "");
     t->plain = !t->url.tls && t->proxy.host[0] == 0 && !r->by_curl;
     list_init(&t->waiting);
     list_init(&t->calls);

@@ -44,6 +44,7 @@ struct out_rules { /* options of a target; copied, but for the texts of TLS */
     uint32_t connect_ms;
     struct call_span ca, cert, key; /* PEM, as long as the target is there; n 0: none */
     const char *proxy; /* "http://host:port"; "": none */
+    const char *told;  /* msg_endpoint.told; NULL, "": none */
     bool by_curl;      /* libcurl, also where our own client could: for tests that compare them */
 };
 

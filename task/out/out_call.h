@@ -54,6 +54,7 @@ struct out_target {
     struct out_rules rules;
     struct url url, proxy; /* proxy.host "": none */
     char address[NET_TEXT_MAX]; /* out_rules.address; "" */
+    char told[TOLD_ROWS_MAX + 1]; /* out_rules.told; "" */
     bool plain;      /* our own client calls it */
     struct trust trust;
     struct host_question *question; /* NULL: none is open */

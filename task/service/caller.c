@@ -71,7 +71,7 @@ static int read_allow(struct out_rules *r, const struct msg_endpoint *d, struct 
 static struct caller_target *target_new(struct caller *c, struct endpoint *ep, struct err *e)
 {
     const struct msg_endpoint *d = &ep->def;
-    struct out_rules r = { .url = d->url, .address = d->address, .connect_ms = d->connect_timeout_ms, .proxy = d->proxy };
+    struct out_rules r = { .url = d->url, .address = d->address, .told = d->told, .connect_ms = d->connect_timeout_ms, .proxy = d->proxy };
     struct caller_target *t = calloc(1, sizeof(*t));
     int rc = t == NULL ? err_set(e, SQ_ENOMEM, "out of memory") : read_allow(&r, d, e);
 
@@ -277,7 +277,11 @@ static uint32_t room(void *arg, size_t n)
 
 static void hear(void *arg, const struct call_answer *a, const void *p, size_t n)
 {
-    calls_hear(arg, a, p, n);
+    struct going_call *g = arg;
+
+    if (a->length == 0)
+        calls_told(g, a, task_service_now(g->sender->s).ms, ev_wall_ms(g->sender->s->node.ev));
+    calls_hear(g, a, p, n);
 }
 
 static const struct out_reader reader = { on_head, on_more, room };
@@ -402,7 +406,7 @@ static void send_request(struct going_call *g, const struct call *call, uint32_t
                                .public_url = g->sender->public_url, .right = g->right };
     struct buf *text = &g->sender->text;
     struct out_request q = { .body = call->body, .deadline_ms = deadline_ms, .keep = TASK_RESULT_MAX,
-                             .hear = g->endpoint->def.used[0] != 0 ? hear : NULL,
+                             .hear = g->endpoint->def.used[0] != 0 || g->at->def.told[0] != 0 ? hear : NULL,
                              .used_header = g->endpoint->def.used_header,
                              .reader = &reader, .may = may_send };
 

@@ -8,6 +8,8 @@
  *   J5   starts of all nodes in any ten seconds: its rate's, and each node's burst
  *   J23  units of these starts in any ten seconds, and in any minute: what the endpoint's rates in units let
  *        begin, and what the largest call of each node has; the nodes' parts are not more than the whole
+ *   J33  requests beyond what their provider answers in a window, and says is left: no more than slots, which are
+ *        those that had begun when nobody had heard of it
  *   J15  a node whose breaker is open sends nothing; while it probes, four at most
  *   J22  answers that are told while they come (tests/lib/callreaders.h)
  *   J18  what is sent is of a partition in service there
@@ -75,6 +77,10 @@ struct cn {
     bool affinity;         /* by key, as far as slots go */
     bool calm;             /* all nodes and targets are well */
     bool units;            /* it has rates in units, and so has target b */
+    unsigned provides;     /* its provider answers so many in CN_WINDOW, and says what is left; 0: any, nothing */
+    msec_t provided_at;    /* the begin of a window: */
+    unsigned provided, refused_by; /* in it: requests that were answered; and 429 */
+    uint64_t refusals, answered; /* ever */
     bool away[CN_TARGETS]; /* it lets nobody connect */
     bool done_there[MV_TASKS], final[MV_TASKS], refused[MV_TASKS];
     struct cn_end end[PR_NODES][MV_TASKS];
@@ -406,6 +412,34 @@ static inline bool cn_has(const struct cn *c, int i, part_no no)
     return p != NULL && p->life == PART_OWNED;
 }
 
+/* The provider has nothing left for more than so many. */
+static inline void cn_provides(struct cn *c, struct cn_visit *v)
+{
+    msec_t now = mv_now(c->w).ms;
+
+    if (now >= c->provided_at + CN_WINDOW) {
+        c->provided_at = now - now % CN_WINDOW;
+        c->provided = c->refused_by = 0;
+    }
+    if (c->provided < c->provides) {
+        c->provided++;
+        c->answered++;
+        return;
+    }
+    v->answer = (struct call_answer){ .status = 429 };
+    c->refusals++;
+    if (++c->refused_by > CN_SLOTS)
+        MV_BAD(c->w, "J33: %u requests in a window, of %u", c->provided + c->refused_by, c->provides);
+}
+
+static inline void cn_says_left(const struct cn *c, struct call_answer *a)
+{
+    msec_t now = mv_now(c->w).ms, end = c->provided_at + CN_WINDOW;
+
+    snprintf(a->told[0], sizeof(a->told[0]), "%u", now < end ? c->provides - c->provided : c->provides);
+    snprintf(a->told[1], sizeof(a->told[1]), "%ldms", (long)(now < end ? end - now : CN_WINDOW - now % CN_WINDOW));
+}
+
 static inline void cn_comes(struct cn *c, struct cn_visit *v)
 {
     struct mv *w = c->w;
@@ -421,6 +455,8 @@ static inline void cn_comes(struct cn *c, struct cn_visit *v)
         return;
     }
     v->answer = mood_answer(c->targets && c->away[v->target] ? AWAY : c->mood, &w->r->rng);
+    if (c->provides > 0)
+        cn_provides(c, v);
     for (const struct cn_visit *u = c->visit; u < c->visit + c->n_visits; u++)
         if (u != v && u->came && u->task == v->task && u->attempt == v->attempt && cn_was_sent(c, u) &&
             cn_was_sent(c, v))
@@ -488,6 +524,8 @@ static inline void cn_answers(struct cn *c, struct cn_visit *v)
         a->n = v->length;
     }
     a->status = a->fault == CALL_NONE ? a->status : 0;
+    if (c->provides > 0 && a->status != 0)
+        cn_says_left(c, a);
     a->length = a->n;
     a->ms = (uint32_t)(mv_now(c->w).ms - v->began);
     c->done_there[v->task] |= a->fault == CALL_NONE && a->status == 200;

@@ -20,6 +20,8 @@ struct pc_endpoint {
     uint64_t adaptive_min;
     uint32_t affinity, affinity_bound;
     uint64_t parts;       /* of rates in units; each call has one unit */
+    uint64_t told_left, told_ms; /* by the manager: what its answers said at another node; */
+    uint64_t says_left, says_ms; /* and here */
     bool paused, tripped;
     uint64_t resets, probe;
     msec_t end[PC_CALLS]; /* of the calls that are at the target */
@@ -47,6 +49,8 @@ static inline void pc_told(struct pc_endpoint *v, const struct msg_endpoint *g)
     x->resets = g->resets;
     x->probe = g->probe;
     x->parts = g->n_unit_rates > 0 ? g->unit_part : 0;
+    x->told_left = g->n_told_word >= 2 ? g->told_word[0] : 0;
+    x->told_ms = g->n_told_word >= 2 ? g->told_word[1] : 0;
 }
 
 static inline void pc_dropped(struct pc_endpoint *v, const struct msg_endpoint_drop *g)
@@ -94,6 +98,7 @@ static inline uint32_t pc_status(const struct pc_endpoint *v, const unsigned *wa
                                               .in_flight = v[i].n, .sent = v[i].sent, .unusable = "",
                                               .waiting = wants[i] > v[i].n ? wants[i] - v[i].n : 0,
                                               .units = v[i].sent,
+                                              .told_left = { v[i].says_left }, .told_ms = { v[i].says_ms },
                                               .probe = v[i].probe,
                                               .probe_state = v[i].probe != 0 ? PROBE_ANSWERED : PROBE_NONE,
                                               .probe_ms = 12,

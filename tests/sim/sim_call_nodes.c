@@ -195,12 +195,13 @@ Test(sim_call_nodes, drains_make_no_call_twice)
 static void use_slots(struct cn *c, bool paused)
 {
     struct err e = { 0 };
-    char json[300];
+    char json[500];
 
     snprintf(json, sizeof(json),
              "{\"name\": \"e\", \"url\": \"http://a/\", \"max_concurrent\": %d, \"rate_per_s\": %d, \"burst\": %d, "
-             "\"deadline\": \"%dms\", \"connect_timeout\": \"1s\", \"paused\": %s}",
-             CN_SLOTS, CN_RATE, CN_BURST, CN_DEADLINE, paused ? "true" : "false");
+             "\"deadline\": \"%dms\", \"connect_timeout\": \"1s\", \"paused\": %s%s}",
+             CN_SLOTS, CN_RATE, CN_BURST, CN_DEADLINE, paused ? "true" : "false",
+             c->provides > 0 ? ", \"remaining\": [{\"header\": \"left\", \"reset\": \"reset\"}]" : "");
     if (pr_endpoint(c->w->r, json, &e) < 0)
         MV_BAD(c->w, "%s", e.text);
 }
@@ -281,6 +282,61 @@ Test(sim_call_nodes, a_backlog_uses_all_slots)
     }
     printf("%lu percent of slots in use, at least %u; for %u ms some were free\n", n > 0 ? sum / n : 0, least, slow);
     cr_expect(n == 0 || (sum / n >= 95 && slow <= 1000));
+}
+
+/* Tasks pile up behind a pause, and a provider lets fewer begin than rate and slots do; it says so in its answers.
+ * Returns the part of what it provides that was used, in percent. */
+static unsigned run_provider(uint64_t seed, uint64_t *refusals)
+{
+    struct cn *c = cn_new(seed, false);
+    struct mv *w = c->w;
+    unsigned percent;
+    msec_t from;
+
+    c->well = c->calm = true;
+    c->mood = seed % 2 == 0 ? SLOW : WELL;
+    c->provides = 10 + (unsigned)(seed % 30);
+    for (int i = 0; i < PR_NODES; i++)
+        pr_node_run(w->r, i, i < 2 || seed % 3 == 0);
+    use_slots(c, true);
+    for (unsigned i = 0; i < 400 && w->n_tasks < 300 && w->r->why[0] == '\0'; i++)
+        pr_run(w->r, 1000);
+    w->quiet = true;
+    use_slots(c, false);
+    pr_run(w->r, 2 * CN_WINDOW);
+    from = w->r->now;
+    c->answered = 0;
+    for (unsigned i = 0; i < 10 && unfinished(c) > 4 * CN_SLOTS && w->r->why[0] == '\0'; i++)
+        pr_run(w->r, CN_WINDOW);
+    percent = w->r->now > from ? (unsigned)(100 * CN_WINDOW * c->answered / ((uint64_t)(w->r->now - from) * c->provides)) : 100;
+    *refusals += c->refusals;
+    if (w->r->why[0] != '\0' || getenv("SEED") != NULL)
+        fprintf(stderr, "provider seed %lu: %s: %u of %u, %lu refusals\n", seed, w->r->why, percent, c->provides, c->refusals);
+    percent = w->r->why[0] != '\0' ? 0 : percent;
+    cn_free(c);
+    return percent;
+}
+
+Test(sim_call_nodes, what_a_provider_says_is_left_is_kept)
+{
+    uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1), sum = 0, refusals = 0, bad = 0;
+    uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS) / 4;
+    unsigned least = 100;
+
+    if (only == 0)
+        quiet_log();
+    for (uint64_t i = 0; i < n; i++) {
+        unsigned percent = run_provider(first + i, &refusals);
+
+        bad += percent == 0;
+        sum += percent;
+        least = percent < least ? percent : least;
+    }
+    printf("provider: %lu percent of what it provides is used, at least %u; %lu refusals\n", n > 0 ? sum / n : 0, least,
+           refusals);
+    cr_assert_eq(bad, 0);
+    cr_expect(n == 0 || sum / n >= 60);
+    cr_expect(refusals <= 3 * n, "nodes count what has begun, and each has its part");
 }
 
 /* Several targets: some die, or all, and the list changes amid calls; or they are the addresses of a name, of which

@@ -287,6 +287,19 @@ bears() { [ "$(shows .now.adaptive)" = "$1" ]; }
 wait_for 10 "how many calls it bears is found out" bears 2
 "$BIN/segqctl" --dir "$C" endpoint set gen adaptive.min=1 adaptive.max=0 >/dev/null
 wait_for 10 "  until nobody asks for it" bears 0
+ctl endpoint set gen remaining='[{"header":"x-left","reset":"x-reset"}]' >/dev/null
+says_left() { grep -q "$1 requests until a reset in" <(ctl endpoint list); }
+is_heard() { submit '{"path":"/left/50/9s"}' >/dev/null; says_left '[345][0-9]'; }
+wait_for 15 "what its answers say is left is shown" is_heard
+submit '{"path":"/left/0/4s"}' >/dev/null
+wait_for 10 "  nothing is" says_left 0
+L=$(submit '{"path":"/echo/left"}' | jq -r .task)
+check "  so calls wait" grep -q "or since the target said so (Retry-After, or what it says is left" \
+    <(admin "$A/v1/admin/tasks/$L" | jq -r .because)
+wait_for 15 "  until its reset" is_done "$L"
+late=$(($(seen /api/echo/left '.at * 1000 | floor') - $(seen /api/left/0/4s '.at * 1000 | floor')))
+check "  and no sooner" [ "$late" -ge 3900 ]
+ctl endpoint set gen remaining='[]' >/dev/null
 admin -X PATCH -d "{\"sign\":{\"secret_file\":\"$DIR/none\"}}" "$E/gen" >/dev/null
 unusable() { grep -q "^gen is unusable: $DIR/none: No such file" <("$BIN/segqctl" --dir "$C" endpoint list); }
 wait_for 10 "one that cannot be used says why" unusable

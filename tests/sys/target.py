@@ -6,6 +6,7 @@ path, headers with small letters, body in base64, moment). What it answers, the 
   /slow/MS        200 after so long
   /sum            200, "LENGTH SHA256" of the body; /sum?times=K: K times 503 before that
   /early          200 as soon as the head is here, and no more of the body is read
+  /left/N/RESET   200, X-Left: N, X-Reset: RESET
   /page           200, a page of HTML
   /long/N         200, N bytes of x
   /made           201, a Location below /made, a Link, a cookie, and fields that are not for others
@@ -66,6 +67,8 @@ class Target(http.server.BaseHTTPRequestHandler):
         elif part[0] == "slow":
             time.sleep(int(part[1]) / 1000)
             self.answer(200, "text/plain", b"slept")
+        elif part[0] == "left":
+            self.answer(200, "text/plain", b"left", X_Left=part[1], X_Reset=part[2])
         elif part[0] == "page":
             self.answer(200, "text/html; charset=utf-8", b"<script>alert(1)</script>")
         elif part[0] == "long":

@@ -270,6 +270,35 @@ Test(mng_tasks, rates_in_units_are_divided_by_who_has_calls)
     done(r);
 }
 
+#define LEFT ", \"remaining\": [{\"header\": \"x-left\", \"reset\": \"x-reset\"}]"
+
+Test(mng_tasks, what_answers_say_at_one_node_is_told_to_those_that_have_heard_nothing)
+{
+    struct pr *r = rig(2, "{\"match\": \"*\"}");
+    const struct pc_endpoint *b = &r->node[1].endpoint[0];
+    struct err e = { 0 };
+
+    cr_assert_eq(pr_endpoint(r, E(LEFT), &e), 0, "%s", e.text);
+    cr_assert_eq(pr_pool(r, "{\"match\": \"e/*\", \"endpoint\": \"e\"}", &e), 0);
+    pr_run(r, 5000);
+    cr_expect_eq(b->told_ms, 0);
+    r->node[0].endpoint[0].says_left = 7;
+    r->node[0].endpoint[0].says_ms = 60000;
+    pr_run(r, 3000);
+    cr_expect_eq(b->told_left, 7);
+    cr_expect_gt(b->told_ms, 50000);
+    r->node[1].endpoint[0].says_left = 3; /* now it has heard less */
+    r->node[1].endpoint[0].says_ms = 30000;
+    pr_run(r, 3000);
+    cr_expect_eq(b->told_left, 7, "and is told nothing more");
+    r->node[1].endpoint[0].says_ms = r->node[0].endpoint[0].says_ms = 0; /* both are over */
+    pr_run(r, 40000);
+    r->node[1].endpoint[0].told_ms = 0;
+    pr_run(r, 3000);
+    cr_expect_eq(b->told_ms, 0);
+    done(r);
+}
+
 Test(mng_tasks, a_node_that_is_away_holds_its_part_until_it_has_no_partition_and_its_calls_are_over)
 {
     struct pr *r = rig(2, "{\"match\": \"*\"}");
@@ -441,6 +470,9 @@ Test(mng_tasks, an_endpoint_is_one_that_can_be_called)
     static const char *const v[][2] = {
         { "\"url\": \"ftp://a/\"", "url must begin with http:// or https://" },
         { "\"url\": \"http://u:p@a/\"", "url has a user's name in it: credentials go into headers of calls" },
+        { "\"url\": \"http://a/\", \"remaining\": [{\"header\": \"a b\", \"reset\": \"c\"}]", "remaining.0.header: a b has a name that is none" },
+        { "\"url\": \"http://a/\", \"remaining\": [{\"header\": \"a\", \"reset\": \"b\"}, {\"header\": \"A\", "
+          "\"reset\": \"c\"}]", "remaining.1: A is there twice" },
         { "\"url\": \"http:///x\"", "url has no host, or no such host and port" },
         { "\"url\": \"http://a:0/\"", "url has no host, or no such host and port" },
         { "\"url\": \"http://[::1/\"", "url has no host, or no such host and port" },

@@ -105,12 +105,14 @@ static const char *put_then(struct buf *out, const struct bytes_of *then, unsign
 static const char *put(struct buf *out, const struct task_put *r, json_t *rest, bool is_call, unsigned depth)
 {
     bool holes = (r->chain & CHAIN_HOLES) != 0;
+    struct call c = { .file = { .length = 0 } };
     const char *why = NULL;
-    struct call c;
     char *text;
 
     if (is_call && call_unpack(r->body.p, r->body.n, &c) < 0)
         why = "its request is kept in a form that has no text";
+    else if (c.file.length > 0)
+        why = "its request has a body in a file of its own, which is not carried";
     if (is_call && why == NULL)
         set_head(rest, &c);
     if (is_call && why == NULL && !holes && c.body.n > 0)

@@ -8,6 +8,7 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -335,25 +336,27 @@ func (w *Worker) log(format string, args ...any) {
 
 // free waits for a slot, and a moment longer for more of them; 0: it stops.
 func (w *Worker) free() int {
-	waited := false
+	slots, gathered := w.concurrency+w.prefetch, false
+	var late <-chan time.Time
 	for {
 		w.mu.Lock()
-		slots := w.concurrency + w.prefetch
 		n, full, stopped := slots-w.used, w.untold >= untoldMax, w.stopped
 		w.mu.Unlock()
 		if stopped {
 			return 0
 		}
-		if n > 0 && !full && (waited || n*2 >= slots) {
+		if n > 0 && !full && (gathered || n == slots || late == nil && n*2 >= slots) {
 			return min(batch, n)
 		}
-		if n > 0 && !full {
-			waited = true
-			time.Sleep(gather)
-			continue
+		if n > 0 && !full && late == nil {
+			t := time.NewTimer(gather)
+			defer t.Stop()
+			late = t.C
 		}
 		select {
 		case <-w.changed:
+		case <-late:
+			gathered = true
 		case <-w.stopping:
 		}
 	}
@@ -574,6 +577,7 @@ func (w *Worker) settle(j *Job, row settleRow, name string, err error) {
 
 // tellAll tells the ends of a queue, many in a request, until there are none.
 func (w *Worker) tellAll(queue string, u *unsettled) {
+	runtime.Gosched() // ends that are about to come go with this one
 	for {
 		w.mu.Lock()
 		n, size := 0, 0

@@ -1,6 +1,6 @@
 /* segq_tasks.h: tasks, workers and webhooks of segq, for servers. segq_http.c,
- * segq_tasks.c, segq_worker.c, segq_webhook.c; libcurl 7.72 or newer, jansson, libcrypto, POSIX
- * threads. For people in line: segq.h.
+ * segq_tasks.c, segq_worker.c, segq_ends.c, segq_webhook.c; libcurl 7.72 or newer, jansson,
+ * libcrypto, POSIX threads. For people in line: segq.h.
  *
  *   const char *routers[] = { "https://q1.example", "https://q2.example" };
  *   struct segq_client *c = segq_client_new(routers, 2, token);
@@ -10,8 +10,8 @@
  *   json_t *over = segq_wait(c, segq_text(task, "task"), 60000, &e);
  *
  * JSON that a function is given is its own from then on; what it returns is the caller's
- * (json_decref). NULL or -1: *e says why. Members are those of proto/openapi.yaml. Threads may share
- * a client. Call curl_global_init() before, once. */
+ * (json_decref). NULL or -1: *e says why. Members are those of proto/openapi.yaml. Threads may
+ * share a client. Call curl_global_init() before, once. */
 #ifndef SEGQ_TASKS_H
 #define SEGQ_TASKS_H
 

@@ -111,7 +111,7 @@ int segq_webhook_verify(const char *const *keys, size_t n, const char *id, const
 
     for (size_t i = 0; i < n; i++)
         if (read_key(&k, keys[i]) < 0)
-            return not_signed(e, "a key is none: whsec_ and base64 of 24 to 64 bytes, or whpk_ of 32");
+            return not_signed(e, "a key: whsec_ and base64 of 24 to 64 bytes, or whpk_ of 32");
     if (id == NULL || timestamp == NULL || signature == NULL)
         return not_signed(e, "a header is missing: webhook-id, -timestamp or -signature");
     if (strchr(id, '.') != NULL) /* it parts what is signed, which could be parted elsewhere */

@@ -3,56 +3,17 @@
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
-#include "segq_http.h"
+#include "segq_work.h"
 
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define BATCH         1000
-#define REASON_MAX    200 /* bytes */
-#define SETTLE_BYTES  (200u << 10)
 #define UNSETTLED_MAX 2000 /* ends that wait to be told: no more is taken */
 #define GATHER_MS     2    /* so long a take waits for more slots while others work */
-#define PAUSE_MS      200  /* the first of the back-off */
 #define WORST_MS      30000
-
-struct work { /* a task that was taken */
-    struct segq_job job; /* first: it is what handlers have */
-    struct segq_worker *w;
-    json_t *said; /* owned; the texts of job are its */
-    int64_t until_ms, extend_at_ms; /* of its lease */
-    int refs; /* of its slot, of `ends`, of who asks for it without the lock */
-    int begun, over, lost;
-    json_t *progress; /* to be told */
-    char reason[REASON_MAX + 1], delay[32];
-    json_t *row; /* its end */
-    int64_t tell_at_ms, tell_until_ms;
-    long pause_ms;
-    int alone; /* told in a request of its own: it may spoil others */
-    struct work *next;
-};
-
-struct segq_worker {
-    struct segq_client *c;
-    struct segq_worker_options o;
-    pthread_mutex_t lock;
-    pthread_cond_t change;
-    struct work **slots; /* concurrency of them; NULL: free */
-    int used, telling;
-    struct work *ends, **last_end; /* to be told */
-    int n_ends;
-    int stopping, closing;
-    int hurry; /* the take under way is ended, too */
-    int64_t end_at_ms;
-    int refused;
-    struct segq_error why;
-    pthread_t taker, teller, keeper, *handlers;
-    int n_handlers;
-};
 
 static volatile sig_atomic_t signals; /* that came */
 
@@ -64,7 +25,7 @@ static void on_signal(int n)
 
 /* ---- small things ---- */
 
-static void wait_ms(struct segq_worker *w, int64_t ms)
+void segq_wait_ms(struct segq_worker *w, int64_t ms)
 {
     struct timespec t;
 
@@ -75,13 +36,13 @@ static void wait_ms(struct segq_worker *w, int64_t ms)
     pthread_cond_timedwait(&w->change, &w->lock, &t);
 }
 
-static void say(struct segq_worker *w, const char *name, const struct work *x)
+void segq_say(struct segq_worker *w, const char *name, const struct work *x)
 {
     if (w->o.on_event != NULL)
         w->o.on_event(w->o.ctx, name, x != NULL ? &x->job : NULL);
 }
 
-static void unref(struct work *x)
+void segq_unref(struct work *x)
 {
     if (--x->refs > 0)
         return;
@@ -91,18 +52,17 @@ static void unref(struct work *x)
     free(x);
 }
 
-static long grow(long pause_ms)
+long segq_grow(long pause_ms)
 {
     return pause_ms * 2 < WORST_MS ? pause_ms * 2 : WORST_MS;
 }
 
-/* At most 200 bytes, no control characters, no half of a character. */
-static void plain(char out[REASON_MAX + 1], const char *text)
+void segq_plain(char out[SEGQ_REASON_MAX + 1], const char *text)
 {
     size_t n = strlen(text);
 
-    if (n > REASON_MAX) {
-        n = REASON_MAX;
+    if (n > SEGQ_REASON_MAX) {
+        n = SEGQ_REASON_MAX;
         while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80)
             n--;
     }
@@ -111,7 +71,7 @@ static void plain(char out[REASON_MAX + 1], const char *text)
     out[n] = '\0';
 }
 
-static json_t *row_of(const struct work *x, const char *verb)
+json_t *segq_row(const struct work *x, const char *verb)
 {
     return json_pack("{s:s, s:s, s:s}", "task", x->job.task, "verb", verb, "lease_id",
                      x->job.lease_id);
@@ -123,7 +83,7 @@ json_t *segq_nack(struct segq_job *job, const char *reason, const char *delay)
 {
     struct work *x = (struct work *)job;
 
-    plain(x->reason, reason);
+    segq_plain(x->reason, reason);
     snprintf(x->delay, sizeof(x->delay), "%s", delay != NULL ? delay : "");
     return NULL;
 }
@@ -143,9 +103,9 @@ void segq_job_progress(struct segq_job *job, int percent, const char *text, json
 {
     struct work *x = (struct work *)job;
     json_t *said = json_pack("{s:s}", "lease_id", job->lease_id);
-    char words[REASON_MAX + 1] = "";
+    char words[SEGQ_REASON_MAX + 1] = "";
 
-    plain(words, text != NULL ? text : "");
+    segq_plain(words, text != NULL ? text : "");
     if (percent >= 0)
         json_object_set_new(said, "percent", json_integer(percent));
     if (words[0] != '\0')
@@ -156,362 +116,6 @@ void segq_job_progress(struct segq_job *job, int percent, const char *text, json
     json_decref(x->progress);
     x->progress = said;
     pthread_mutex_unlock(&x->w->lock);
-}
-
-/* ---- ends ---- */
-
-static void queue_end(struct segq_worker *w, struct work *x)
-{
-    x->next = NULL;
-    *w->last_end = x;
-    w->last_end = &x->next;
-    w->n_ends++;
-}
-
-/* With the lock. 0: it was over. */
-static int end_locked(struct work *x, json_t *row)
-{
-    struct segq_worker *w = x->w;
-
-    if (x->over) {
-        json_decref(row);
-        return 0;
-    }
-    x->over = 1;
-    x->row = row;
-    x->refs++;
-    x->tell_at_ms = segq_now_ms();
-    x->tell_until_ms = x->tell_at_ms + w->o.lease_ms;
-    x->pause_ms = PAUSE_MS;
-    queue_end(w, x);
-    pthread_cond_broadcast(&w->change);
-    return 1;
-}
-
-static void finish(struct work *x, json_t *result)
-{
-    json_t *row = row_of(x, result != NULL ? "ack" : "nack");
-    const char *name = result != NULL ? "succeeded" : "failed";
-    int told;
-
-    if (result == NULL) {
-        const char *why = x->reason[0] != '\0' ? x->reason : "failed";
-
-        json_object_set_new(row, "reason", json_string(why));
-        if (x->delay[0] != '\0')
-            json_object_set_new(row, "delay", json_string(x->delay));
-    } else if (!json_is_null(result)) {
-        json_object_set(row, "result", result);
-    }
-    json_decref(result);
-    pthread_mutex_lock(&x->w->lock);
-    told = end_locked(x, row);
-    pthread_mutex_unlock(&x->w->lock);
-    if (told)
-        say(x->w, name, x);
-}
-
-/* In place of an end that is refused (a result that is too long, a delay that is none): a nack that
- * says so. 0: it was that. */
-static int make_plainer(struct work *x, const char *why)
-{
-    char text[400], reason[REASON_MAX + 1];
-
-    if (json_object_get(x->row, "result") == NULL && json_object_get(x->row, "delay") == NULL)
-        return 0;
-    snprintf(text, sizeof(text), "its end was refused: %s", why);
-    plain(reason, text);
-    json_object_del(x->row, "result");
-    json_object_del(x->row, "delay");
-    json_object_set_new(x->row, "verb", json_string("nack"));
-    json_object_set_new(x->row, "reason", json_string(reason));
-    return 1;
-}
-
-/* Those of one queue that are due, out of the list; *wake: when the next one is. */
-static size_t due_ends(struct segq_worker *w, struct work **out, int64_t *wake)
-{
-    struct work **at = &w->ends;
-    int64_t now = segq_now_ms();
-    size_t n = 0, size = 0;
-
-    *wake = now + 200;
-    while (*at != NULL && n < BATCH && size < SETTLE_BYTES) {
-        struct work *x = *at;
-
-        if (x->tell_at_ms > now && x->tell_at_ms < *wake)
-            *wake = x->tell_at_ms;
-        if (x->tell_at_ms > now || (n > 0 && (x->alone || out[0]->alone)) ||
-            (n > 0 && strcmp(x->job.queue, out[0]->job.queue) != 0)) {
-            at = &x->next;
-            continue;
-        }
-        out[n++] = x;
-        size += json_dumpb(x->row, NULL, 0, JSON_COMPACT);
-        *at = x->next;
-        w->n_ends--;
-    }
-    for (w->last_end = &w->ends; *w->last_end != NULL;)
-        w->last_end = &(*w->last_end)->next;
-    return n;
-}
-
-/* It is told again after a pause, as long as its lease; a word of what became of it. */
-static const char *put_off(struct segq_worker *w, struct work *x, long told_ms)
-{
-    long pause = segq_spread(told_ms > 0 ? told_ms : x->pause_ms);
-    const char *word = NULL;
-
-    pthread_mutex_lock(&w->lock);
-    x->pause_ms = grow(x->pause_ms);
-    x->tell_at_ms = segq_now_ms() + pause;
-    if (x->tell_at_ms <= x->tell_until_ms) {
-        queue_end(w, x);
-    } else {
-        word = "trouble"; /* it is tried again when its lease ends */
-        unref(x);
-    }
-    pthread_mutex_unlock(&w->lock);
-    return word;
-}
-
-static void drop_end(struct segq_worker *w, struct work *x)
-{
-    pthread_mutex_lock(&w->lock);
-    unref(x);
-    pthread_mutex_unlock(&w->lock);
-}
-
-/* What segq says of one end. */
-static void take_outcome(struct segq_worker *w, struct work *x, int status, const char *detail)
-{
-    if (status == 429 || status == 503) {
-        if (put_off(w, x, 0) != NULL)
-            say(w, "trouble", NULL);
-    } else if ((status == 400 || status == 413) && make_plainer(x, detail)) {
-        put_off(w, x, 1);
-    } else {
-        if (status >= 400)
-            say(w, "lost", x);
-        drop_end(w, x);
-    }
-}
-
-/* The whole request is refused, or there was no answer. */
-static void take_refusal(struct segq_worker *w, struct work **x, size_t n,
-                         const struct segq_error *e)
-{
-    int spoiled = e->kind == SEGQ_API && (e->status == 400 || e->status == 413);
-
-    say(w, "trouble", NULL);
-    for (size_t i = 0; i < n; i++) {
-        if (n > 1 && spoiled)
-            x[i]->alone = 1; /* each alone tells which */
-        if (segq_mends(e))
-            put_off(w, x[i], e->retry_after_ms);
-        else if (spoiled && (n > 1 || make_plainer(x[i], e->detail)))
-            put_off(w, x[i], 1);
-        else
-            drop_end(w, x[i]);
-    }
-}
-
-/* A settlement: NULL, or as many outcomes as rows. */
-static json_t *settle(struct segq_worker *w, const char *queue, json_t *rows, struct segq_error *e)
-{
-    char path[512];
-    struct segq_ask q = { .method = "POST", .value = rows, .path = path };
-    json_t *said;
-
-    q.timeout_ms = w->o.lease_ms / 4 > 1000 ? w->o.lease_ms / 4 : 1000;
-    segq_path(path, sizeof(path), "/v1/queues/", queue, "/tasks/settle");
-    said = segq_http(w->c, &q, e);
-    if (said != NULL && json_array_size(said) != json_array_size(rows)) {
-        json_decref(said);
-        said = segq_none(e, "an answer that is no list of outcomes");
-    }
-    json_decref(rows);
-    return said;
-}
-
-static int status_of(const json_t *outcome)
-{
-    return (int)json_integer_value(json_object_get(outcome, "status"));
-}
-
-static void tell(struct segq_worker *w, struct work **x, size_t n)
-{
-    json_t *rows = json_array(), *said;
-    struct segq_error e;
-
-    for (size_t i = 0; i < n; i++)
-        json_array_append(rows, x[i]->row);
-    said = settle(w, x[0]->job.queue, rows, &e);
-    if (said == NULL)
-        take_refusal(w, x, n, &e);
-    for (size_t i = 0; said != NULL && i < n; i++) {
-        json_t *one = json_array_get(said, i);
-
-        take_outcome(w, x[i], status_of(one), segq_text(one, "detail"));
-    }
-    json_decref(said);
-}
-
-static void *tell_ends(void *arg)
-{
-    struct segq_worker *w = arg;
-    struct work *x[BATCH];
-    int64_t wake;
-
-    pthread_mutex_lock(&w->lock);
-    for (;;) {
-        size_t n = due_ends(w, x, &wake);
-
-        if (n == 0 && w->closing)
-            break;
-        if (n == 0) {
-            wait_ms(w, wake - segq_now_ms());
-            continue;
-        }
-        w->telling = 1;
-        pthread_mutex_unlock(&w->lock);
-        tell(w, x, n);
-        pthread_mutex_lock(&w->lock);
-        w->telling = 0;
-        pthread_cond_broadcast(&w->change);
-    }
-    pthread_mutex_unlock(&w->lock);
-    return NULL;
-}
-
-/* ---- leases and progress ---- */
-
-static void lose(struct segq_worker *w, struct work *x)
-{
-    int mine;
-
-    pthread_mutex_lock(&w->lock);
-    mine = !x->over;
-    if (mine)
-        x->over = x->lost = 1;
-    pthread_cond_broadcast(&w->change);
-    pthread_mutex_unlock(&w->lock);
-    if (mine)
-        say(w, "lost", x);
-}
-
-/* Those of one queue that are at half of their lease, and were not asked about in this turn. */
-static size_t due_leases(struct segq_worker *w, struct work **out, int64_t now)
-{
-    size_t n = 0;
-
-    for (int i = 0; i < w->o.concurrency && n < BATCH; i++) {
-        struct work *x = w->slots[i];
-
-        if (x == NULL || x->over || x->extend_at_ms > now)
-            continue;
-        if (n > 0 && strcmp(x->job.queue, out[0]->job.queue) != 0)
-            continue;
-        x->extend_at_ms = now + w->o.lease_ms / 8 + 1; /* if this time it does not work */
-        x->refs++;
-        out[n++] = x;
-    }
-    return n;
-}
-
-static void extend(struct segq_worker *w, struct work **x, size_t n)
-{
-    json_t *rows = json_array(), *said;
-    int64_t asked = segq_now_ms();
-    struct segq_error e;
-
-    for (size_t i = 0; i < n; i++) {
-        json_t *row = row_of(x[i], "extend");
-
-        json_object_set_new(row, "lease", json_real((double)w->o.lease_ms / 1000));
-        json_array_append_new(rows, row);
-    }
-    said = settle(w, x[0]->job.queue, rows, &e);
-    if (said == NULL)
-        say(w, "trouble", NULL);
-    for (size_t i = 0; i < n; i++) {
-        int status = said != NULL ? status_of(json_array_get(said, i)) : 503;
-
-        if (status < 400) {
-            pthread_mutex_lock(&w->lock);
-            x[i]->until_ms = asked + w->o.lease_ms;
-            x[i]->extend_at_ms = asked + w->o.lease_ms / 2;
-            pthread_mutex_unlock(&w->lock);
-            say(w, "extended", x[i]);
-        } else if ((status != 429 && status != 503) || x[i]->until_ms <= segq_now_ms()) {
-            lose(w, x[i]);
-        }
-    }
-    json_decref(said);
-}
-
-static void tell_progress(struct segq_worker *w, struct work *x, json_t *progress)
-{
-    char path[512];
-    struct segq_ask q = { .method = "POST", .path = path, .value = progress };
-    struct segq_error e;
-    json_t *said;
-
-    q.timeout_ms = w->o.lease_ms / 4 > 1000 ? w->o.lease_ms / 4 : 1000;
-    segq_path(path, sizeof(path), "/v1/tasks/", x->job.task, "/progress");
-    said = segq_http(w->c, &q, &e);
-    if (said == NULL && (e.status == 409 || e.status == 410))
-        lose(w, x);
-    else if (said == NULL)
-        say(w, "trouble", x);
-    json_decref(said);
-    json_decref(progress);
-}
-
-static void keep_turn(struct segq_worker *w, struct work **x)
-{
-    int64_t now = segq_now_ms();
-    size_t n;
-
-    while ((n = due_leases(w, x, now)) > 0) {
-        pthread_mutex_unlock(&w->lock);
-        extend(w, x, n);
-        pthread_mutex_lock(&w->lock);
-        while (n > 0)
-            unref(x[--n]);
-    }
-    for (int i = 0; i < w->o.concurrency; i++) {
-        struct work *one = w->slots[i];
-        json_t *progress;
-
-        if (one == NULL || one->over || one->progress == NULL)
-            continue;
-        progress = one->progress;
-        one->progress = NULL;
-        one->refs++;
-        pthread_mutex_unlock(&w->lock);
-        tell_progress(w, one, progress);
-        pthread_mutex_lock(&w->lock);
-        unref(one);
-    }
-}
-
-static void *keep_leases(void *arg)
-{
-    struct segq_worker *w = arg;
-    struct work *x[BATCH];
-    long every = w->o.lease_ms / 8 < 250 ? w->o.lease_ms / 8 : 250;
-
-    pthread_mutex_lock(&w->lock);
-    while (!w->closing) {
-        int64_t next = segq_now_ms() + every;
-
-        keep_turn(w, x);
-        while (!w->closing && segq_now_ms() < next)
-            wait_ms(w, next - segq_now_ms());
-    }
-    pthread_mutex_unlock(&w->lock);
-    return NULL;
 }
 
 /* ---- taking ---- */
@@ -528,9 +132,9 @@ static int free_slots(struct segq_worker *w)
             if (gather == 0)
                 gather = segq_now_ms() + GATHER_MS;
             if (n * 2 >= w->o.concurrency || segq_now_ms() >= gather)
-                return n < BATCH ? n : BATCH;
+                return n < SEGQ_BATCH ? n : SEGQ_BATCH;
         }
-        wait_ms(w, gather != 0 ? gather - segq_now_ms() : 200);
+        segq_wait_ms(w, gather != 0 ? gather - segq_now_ms() : 200);
     }
     return 0;
 }
@@ -569,7 +173,7 @@ static size_t begin(struct segq_worker *w, const json_t *tasks)
 
         if (x == NULL)
             continue;
-        say(w, "taken", x);
+        segq_say(w, "taken", x);
         pthread_mutex_lock(&w->lock);
         for (int k = 0; k < w->o.concurrency; k++)
             if (w->slots[k] == NULL) {
@@ -580,7 +184,7 @@ static size_t begin(struct segq_worker *w, const json_t *tasks)
         w->used += x == NULL;
         pthread_cond_broadcast(&w->change);
         if (x != NULL)
-            unref(x); /* more than was asked for: its lease ends */
+            segq_unref(x); /* more than was asked for: its lease ends */
         pthread_mutex_unlock(&w->lock);
     }
     return i;
@@ -615,13 +219,13 @@ static void rest(struct segq_worker *w, long ms)
     int64_t end = segq_now_ms() + ms;
 
     while (!w->stopping && segq_now_ms() < end)
-        wait_ms(w, end - segq_now_ms());
+        segq_wait_ms(w, end - segq_now_ms());
 }
 
 static void *take(void *arg)
 {
     struct segq_worker *w = arg;
-    long pause = PAUSE_MS;
+    long pause = SEGQ_PAUSE_MS;
     int n;
 
     pthread_mutex_lock(&w->lock);
@@ -637,15 +241,15 @@ static void *take(void *arg)
             got = begin(w, json_object_get(said, "tasks"));
         json_decref(said);
         if (said == NULL && segq_mends(&e))
-            say(w, "trouble", NULL);
+            segq_say(w, "trouble", NULL);
         pthread_mutex_lock(&w->lock);
         if (said != NULL) {
-            pause = PAUSE_MS;
+            pause = SEGQ_PAUSE_MS;
             if (got == 0 && segq_now_ms() < asked + w->o.wait_ms / 2)
                 rest(w, 100); /* a router that stops does not wait */
         } else if (segq_mends(&e)) {
             rest(w, segq_spread(e.retry_after_ms > 0 ? e.retry_after_ms : pause));
-            pause = grow(pause);
+            pause = segq_grow(pause);
         } else { /* it can never work: the token, the queue, our own request */
             w->refused = w->stopping = 1;
             w->why = e;
@@ -658,6 +262,29 @@ static void *take(void *arg)
 }
 
 /* ---- handlers ---- */
+
+static void finish(struct work *x, json_t *result)
+{
+    json_t *row = segq_row(x, result != NULL ? "ack" : "nack");
+    const char *name = result != NULL ? "succeeded" : "failed";
+    int told;
+
+    if (result == NULL) {
+        const char *why = x->reason[0] != '\0' ? x->reason : "failed";
+
+        json_object_set_new(row, "reason", json_string(why));
+        if (x->delay[0] != '\0')
+            json_object_set_new(row, "delay", json_string(x->delay));
+    } else if (!json_is_null(result)) {
+        json_object_set(row, "result", result);
+    }
+    json_decref(result);
+    pthread_mutex_lock(&x->w->lock);
+    told = segq_end(x, row);
+    pthread_mutex_unlock(&x->w->lock);
+    if (told)
+        segq_say(x->w, name, x);
+}
 
 /* The slot of a task that has not begun; -1: none. */
 static int next_slot(const struct segq_worker *w)
@@ -678,19 +305,19 @@ static void *handle(void *arg)
         struct work *x = i >= 0 ? w->slots[i] : NULL;
 
         if (x == NULL) {
-            wait_ms(w, 1000);
+            segq_wait_ms(w, 1000);
             continue;
         }
         x->begun = 1;
         if (!x->over) {
             pthread_mutex_unlock(&w->lock);
-            say(w, "started", x);
+            segq_say(w, "started", x);
             finish(x, w->o.handler(&x->job, w->o.ctx));
             pthread_mutex_lock(&w->lock);
         }
         w->slots[i] = NULL;
         w->used--;
-        unref(x);
+        segq_unref(x);
         pthread_cond_broadcast(&w->change);
     }
     pthread_mutex_unlock(&w->lock);
@@ -763,16 +390,16 @@ static void give_back(struct segq_worker *w)
 
         if (x == NULL || x->over)
             continue;
-        row = row_of(x, "nack");
+        row = segq_row(x, "nack");
         json_object_set_new(row, "reason", json_string("the worker stops"));
         json_object_set_new(row, "delay", json_integer(0));
         x->lost = 1;
         x->refs++;
-        end_locked(x, row);
+        segq_end(x, row);
         pthread_mutex_unlock(&w->lock);
-        say(w, "given_back", x);
+        segq_say(w, "given_back", x);
         pthread_mutex_lock(&w->lock);
-        unref(x);
+        segq_unref(x);
     }
 }
 
@@ -780,14 +407,14 @@ static void drain(struct segq_worker *w, sig_atomic_t *seen)
 {
     pthread_mutex_lock(&w->lock);
     while (n_live(w) > 0 && segq_now_ms() < w->end_at_ms) {
-        wait_ms(w, w->end_at_ms - segq_now_ms() < 100 ? w->end_at_ms - segq_now_ms() : 100);
+        segq_wait_ms(w, w->end_at_ms - segq_now_ms() < 100 ? w->end_at_ms - segq_now_ms() : 100);
         pthread_mutex_unlock(&w->lock);
         obey(w, seen);
         pthread_mutex_lock(&w->lock);
     }
     give_back(w);
     while (w->n_ends > 0 || w->telling)
-        wait_ms(w, 100);
+        segq_wait_ms(w, 100);
     w->closing = 1;
     pthread_cond_broadcast(&w->change);
     pthread_mutex_unlock(&w->lock);
@@ -799,7 +426,7 @@ static int is_stopping(struct segq_worker *w)
 
     pthread_mutex_lock(&w->lock);
     if (!w->stopping)
-        wait_ms(w, 100);
+        segq_wait_ms(w, 100);
     stops = w->stopping;
     pthread_mutex_unlock(&w->lock);
     return stops;
@@ -818,8 +445,8 @@ int segq_worker_run(struct segq_worker *w, struct segq_error *e)
         if (pthread_create(&w->handlers[w->n_handlers], NULL, handle, w) != 0)
             abort();
     if (pthread_create(&w->taker, NULL, take, w) != 0 ||
-        pthread_create(&w->teller, NULL, tell_ends, w) != 0 ||
-        pthread_create(&w->keeper, NULL, keep_leases, w) != 0)
+        pthread_create(&w->teller, NULL, segq_tell_ends, w) != 0 ||
+        pthread_create(&w->keeper, NULL, segq_keep_leases, w) != 0)
         abort();
     while (!is_stopping(w))
         obey(w, &seen);

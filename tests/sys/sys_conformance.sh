@@ -63,7 +63,7 @@ export MONO_PATH=$root/build/clients/csharp
 
 run_c() { # FILE
     local more=segq.c
-    case $1 in worker*) more="segq_http.c segq_tasks.c segq_worker.c segq_webhook.c -ljansson -lcrypto -lpthread" ;; esac
+    case $1 in worker*) more="segq_*.c -ljansson -lcrypto -lpthread" ;; esac
     (cd "$root/clients/c" && cc -std=c11 -Wall -Wextra -Werror -I. -o "$DIR/${1%.c}-c" "$DIR/$1" $more -lcurl) && exec "./${1%.c}-c"
 }
 

@@ -20,6 +20,7 @@ struct opened {
     const char *routers[8];
     size_t n;
     struct segq_client *c;
+    struct segq_gate *gates[2]; /* of the row's queue, of another one */
     long timeout_ms;
 };
 struct question {
@@ -70,7 +71,8 @@ static void say_error(const struct question *q, const char *kind, const char *ty
 /* ok, or what is wrong with it. */
 static void answer(const struct question *q, json_t *ok, const struct segq_error *e)
 {
-    static const char *const kinds[] = { "other", "api", "network", "deadline", "task", "signature" };
+    static const char *const kinds[] = { "other", "api", "network", "deadline", "task", "signature",
+                                         "pass" };
 
     if (ok != NULL)
         say_ok(q, ok);
@@ -179,6 +181,44 @@ static void do_leave(struct question *q)
         ;
     segq_free(s);
     say_ok(q, NULL);
+}
+
+/* ---- at the door ---- */
+
+static struct segq_gate *gate_of(struct question *q)
+{
+    struct segq_gate **g = &q->o->gates[strcmp(text(q, "queue"), "login") == 0];
+
+    pthread_mutex_lock(&lock);
+    if (*g == NULL)
+        *g = segq_gate_new(q->o->c, text(q, "queue"));
+    pthread_mutex_unlock(&lock);
+    return *g;
+}
+
+static void do_check_pass(struct question *q)
+{
+    struct segq_error e;
+    json_t *claims = segq_gate_check(gate_of(q), text(q, "token"), &e);
+
+    answer(q, claims != NULL ? json_pack("{s:O}", "ticket", json_object_get(claims, "jti")) : NULL, &e);
+    json_decref(claims);
+}
+
+static void do_verify_pass(struct question *q)
+{
+    struct segq_error e;
+
+    answer(q, segq_gate_verify(gate_of(q), text(q, "token"), &e), &e);
+}
+
+static void do_claim(struct question *q)
+{
+    char *claim = segq_sign_claim(text(q, "secret"), text(q, "kid"), 0,
+                                  json_deep_copy(json_object_get(q->a, "members")));
+
+    say_ok(q, json_string(claim));
+    free(claim);
 }
 
 /* ---- tasks ---- */
@@ -311,11 +351,31 @@ static void on_event(void *ctx, const char *name, const struct segq_job *job)
                              "attempt", job != NULL ? job->attempt : 0));
 }
 
+static struct segq_worker *worker_of(int i)
+{
+    struct segq_worker *w;
+
+    pthread_mutex_lock(&lock);
+    w = running[i].w;
+    pthread_mutex_unlock(&lock);
+    return w;
+}
+
+static void wait_for(int i)
+{
+    for (int over = 0; !over; pause_ms(10)) {
+        pthread_mutex_lock(&lock);
+        over = running[i].over;
+        pthread_mutex_unlock(&lock);
+    }
+}
+
 static void do_work(struct question *q)
 {
     struct running *r = &running[q->id];
     struct segq_worker_options o = { .handler = handle, .ctx = q, .on_event = on_event, .no_signals = 1 };
     json_t *queues = json_object_get(q->a, "queues"), *one;
+    struct segq_worker *w;
     struct segq_error e;
     size_t i;
 
@@ -326,18 +386,22 @@ static void do_work(struct question *q)
     o.concurrency = (int)number(q->a, "concurrency", 4);
     o.lease_ms = (long)(number(q->a, "lease_s", 30) * 1000);
     o.wait_ms = 1000;
-    r->w = segq_worker_new(q->o->c, &o);
-    answer(q, segq_worker_run(r->w, &e) == 0 ? json_null() : NULL, &e);
+    w = segq_worker_new(q->o->c, &o);
+    pthread_mutex_lock(&lock);
+    r->w = w;
+    pthread_mutex_unlock(&lock);
+    answer(q, segq_worker_run(w, &e) == 0 ? json_null() : NULL, &e);
+    pthread_mutex_lock(&lock);
     r->over = 1;
+    pthread_mutex_unlock(&lock);
 }
 
 static void do_stop(struct question *q)
 {
-    struct running *r = &running[(int)number(q->a, "work", 0)];
+    int work = (int)number(q->a, "work", 0);
 
-    segq_worker_stop(r->w, (long)(number(q->a, "drain_s", 10) * 1000));
-    while (!r->over)
-        pause_ms(10);
+    segq_worker_stop(worker_of(work), (long)(number(q->a, "drain_s", 10) * 1000));
+    wait_for(work);
     say_ok(q, NULL);
 }
 
@@ -377,6 +441,7 @@ static const struct {
     void (*go)(struct question *q);
 } verbs[] = {
     { "open", do_open }, { "wait_pass", do_wait_pass }, { "poll", do_poll }, { "leave", do_leave },
+    { "check_pass", do_check_pass }, { "verify_pass", do_verify_pass }, { "claim", do_claim },
     { "submit", do_submit }, { "submit_many", do_submit_many }, { "wait_task", do_wait_task },
     { "look", do_look }, { "cancel", do_cancel }, { "group", do_group }, { "call", do_call },
     { "follow", do_follow }, { "work", do_work }, { "stop", do_stop }, { "webhook", do_webhook },
@@ -414,11 +479,11 @@ static void *watch(void *arg)
     while (!ends)
         pause_ms(20);
     for (int i = 0; i < MANY; i++)
-        if (running[i].w != NULL)
-            segq_worker_stop(running[i].w, 10000);
+        if (worker_of(i) != NULL)
+            segq_worker_stop(worker_of(i), 10000);
     for (int i = 0; i < MANY; i++)
-        while (running[i].w != NULL && !running[i].over)
-            pause_ms(20);
+        if (worker_of(i) != NULL)
+            wait_for(i);
     _Exit(0);
     return arg;
 }

@@ -206,6 +206,8 @@ static size_t on_head(char *p, size_t size, size_t n, void *arg)
 
     if (size * n > 12 && strncasecmp(p, "segq-status:", 12) == 0)
         a->target = 1;
+    if (a->q->on_header != NULL)
+        a->q->on_header(a->q->ctx, p, size * n);
     return size * n;
 }
 
@@ -242,12 +244,16 @@ static int on_turn(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_off
 static struct curl_slist *headers_of(const struct segq_client *c, const struct segq_ask *q, int own)
 {
     struct curl_slist *l = curl_slist_append(NULL, "Expect:");
-    char line[256];
+    char line[256], pass[4200];
 
     if (q->value != NULL || q->text != NULL)
         l = curl_slist_append(l, "Content-Type: application/json");
-    if (c->bearer != NULL && own)
+    if (own && q->bearer == NULL && c->bearer != NULL)
         l = curl_slist_append(l, c->bearer);
+    if (own && q->bearer != NULL && q->bearer[0] != '\0') {
+        snprintf(pass, sizeof(pass), "Authorization: Bearer %s", q->bearer);
+        l = curl_slist_append(l, pass);
+    }
     if (q->key != NULL) {
         snprintf(line, sizeof(line), "Idempotency-Key: %s", q->key);
         l = curl_slist_append(l, line);

@@ -11,6 +11,8 @@ struct segq_ask {
     json_t *value;            /* the body; stays the caller's. NULL: none */
     const char *text;         /* or this one */
     const char *key;          /* Idempotency-Key */
+    const char *bearer;       /* NULL: the client's token; "": none */
+    void (*on_header)(void *ctx, const char *p, size_t n);
     long wait_s;              /* Prefer: wait=; 0: none */
     long timeout_ms;          /* 0: the client's */
     long retry_for_ms;        /* -1: the client's; 0: one try */

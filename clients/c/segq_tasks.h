@@ -1,6 +1,6 @@
-/* segq_tasks.h: tasks, workers and webhooks of segq, for servers. segq_http.c,
- * segq_tasks.c, segq_worker.c, segq_ends.c, segq_webhook.c; libcurl 7.72 or newer, jansson,
- * libcrypto, POSIX threads. For people in line: segq.h.
+/* segq_tasks.h: tasks, workers, passes and webhooks of segq, for servers. segq_http.c,
+ * segq_tasks.c, segq_worker.c, segq_ends.c, segq_gate.c, segq_webhook.c; libcurl 7.72 or newer,
+ * jansson, libcrypto, POSIX threads. For people in line: segq.h.
  *
  *   const char *routers[] = { "https://q1.example", "https://q2.example" };
  *   struct segq_client *c = segq_client_new(routers, 2, token);
@@ -29,6 +29,7 @@ enum segq_failure {
     SEGQ_DEADLINE,  /* not in time */
     SEGQ_FAILED,    /* the task that was waited for ended without success: code is its state */
     SEGQ_SIGNATURE, /* of a webhook */
+    SEGQ_PASS,      /* a pass that opens nothing: code says why in one word */
 };
 struct segq_error {
     enum segq_failure kind;
@@ -113,6 +114,20 @@ int segq_worker_run(struct segq_worker *w, struct segq_error *e);
 /* From any thread: takes nothing more; what runs has drain_ms (-1: that of the options). */
 void segq_worker_stop(struct segq_worker *w, long drain_ms);
 void segq_worker_free(struct segq_worker *w); /* after run */
+
+/* ---- at the door ---- */
+
+struct segq_gate;
+struct segq_gate *segq_gate_new(struct segq_client *c, const char *queue);
+void segq_gate_free(struct segq_gate *g);
+/* By the published keys, which are cached: no router is asked. Its claims (jti is the ticket, sub
+ * who joined). Clocks may differ by 30 s. A pass that is bound is a router's business. */
+json_t *segq_gate_check(struct segq_gate *g, const char *pass, struct segq_error *e);
+/* By a router, which knows of revoked ones, too: ticket, subject, lane, expires; or bypass. */
+json_t *segq_gate_verify(struct segq_gate *g, const char *pass, struct segq_error *e);
+/* A signed claim (claim_keys of conf/router.yaml), HS256; free() it. secret: as it stands in its
+ * file. members, for a lane: aud (the queue), lane, sub; for a task: queues, jti, key, priority. */
+char *segq_sign_claim(const char *secret, const char *kid, long ttl_s, json_t *members);
 
 /* ---- calls that segq sends (Standard Webhooks) ---- */
 

@@ -86,6 +86,7 @@ struct mshare { /* a node's share of an endpoint */
     struct mtask_node *node; /* ref */
     struct bears held;    /* most that it may be using; stored */
     struct bears said;    /* by the last ENDPOINT */
+    uint64_t kept;        /* units of `held` when its last link ended */
     struct claim claim;    /* share that it should have (tasks/endpoints.h) */
     uint64_t sent, units;  /* counts of `st`, a second ago */
     bool heard;            /* `st` is of its present link */

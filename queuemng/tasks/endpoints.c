@@ -38,6 +38,8 @@ void shares_unsaid(struct mng *m, const struct mtask_node *n)
             if (s->node == n) {
                 s->serial = 0;
                 s->confirmed = s->heard = false;
+                if (n->peer == 0)
+                    s->kept = s->held.units;
             }
     m->tasks.split = true;
 }

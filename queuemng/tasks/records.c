@@ -218,6 +218,7 @@ static int share_load(struct mng *m, struct mendpoint *x, json_t *j)
     if (s == NULL)
         return SQ_ENOMEM;
     s->held = s->claim.aim = s->claim.wants = (struct bears){ v.rate, v.slots, v.units };
+    s->kept = v.units;
     s->owner = true; /* until it is looked at */
     x->claim.aim.rate = u64_min(x->claim.aim.rate + v.rate, ENDPOINT_ANY);
     x->claim.aim.slots = u64_min(x->claim.aim.slots + v.slots, ENDPOINT_ANY);

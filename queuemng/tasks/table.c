@@ -416,6 +416,7 @@ void endpoint_tell(struct mng *m, const struct mendpoint *x, struct mshare *s)
                                 .n_unit_rates = 3 * (uint32_t)d->rates.n,
                                 .unit_rates = arena_array(a, 3 * (uint32_t)d->rates.n, sizeof(uint64_t)),
                                 .unit_part = s->said.units,
+                                .unit_kept = s->kept,
                                 .used = arena_strdup(a, d->cost.used),
                                 .used_header = arena_strdup(a, d->cost.used_header),
                                 .used_most = (uint64_t)d->cost.max,

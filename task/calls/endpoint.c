@@ -261,5 +261,6 @@ void endpoints_drop(struct list *all, const char *name)
 
     if (ep == NULL)
         return;
+    ep->quota.changed = quota_is_set(&ep->quota);
     def_free(&ep->def);
 }

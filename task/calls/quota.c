@@ -72,7 +72,7 @@ void quota_define(struct quota *q, const uint64_t *numbers, uint32_t n, uint64_t
     unsigned to = 0;
 
     settle(&was, now);
-    *q = (struct quota){ .needs = q->needs, .none = n > 0 && part == 0, .calls = q->calls, .units = q->units };
+    *q = (struct quota){ .needs = q->needs, .none = n > 0 && part == 0, .changed = true, .calls = q->calls, .units = q->units };
     for (uint32_t i = 0; !q->none && i < n && i < UNIT_RATES_MAX; i++) {
         struct unit_rate *r = &q->rate[to];
         __int128 had = was.rate[i].units != 0 ? parts_of(&was.rate[i], level(&was, i, now)) : 0;
@@ -110,6 +110,7 @@ void quota_pays(struct quota *q, uint64_t cost, msec_t now)
     each_rate (q, k)
         set_level(q, k, level(q, k, now) - units_ns(&q->rate[k], cost), now);
     q->needs = 0;
+    q->changed = true;
     settle(q, now);
     if (q->calls == LATELY) {
         q->calls /= 2;
@@ -121,6 +122,7 @@ void quota_pays(struct quota *q, uint64_t cost, msec_t now)
 
 void quota_owes(struct quota *q, uint64_t units, msec_t now)
 {
+    q->changed = true;
     each_rate (q, k) {
         int64_t ns = level(q, k, now) - units_ns(&q->rate[k], units);
 
@@ -130,6 +132,7 @@ void quota_owes(struct quota *q, uint64_t units, msec_t now)
 
 void quota_returns(struct quota *q, uint64_t cost, msec_t now)
 {
+    q->changed = true;
     each_rate (q, k)
         set_level(q, k, level(q, k, now) + units_ns(&q->rate[k], cost), now);
     settle(q, now);
@@ -173,6 +176,22 @@ msec_t quota_nth(const struct quota *q, uint64_t nth, uint64_t cost, msec_t now)
         when = ms_max(when, ns <= 0 ? 0 : (ns + RATE_NS - 1) / RATE_NS);
     }
     return when;
+}
+
+int64_t quota_level(const struct quota *q, unsigned k, msec_t now)
+{
+    __int128 parts = q->rate[k].units != 0 ? parts_of(&q->rate[k], level(q, k, now)) : 0;
+
+    return (int64_t)(parts / (__int128)FINE - (parts % (__int128)FINE < 0));
+}
+
+void quota_resume(struct quota *q, const struct quota_kept *was, msec_t away, msec_t now)
+{
+    *q = (struct quota){ .needs = 0 };
+    quota_define(q, was->numbers, was->n, was->part, now - away);
+    each_rate (q, k)
+        set_level(q, k, time_of(&q->rate[k], (__int128)was->units[k] * (__int128)FINE), now - away);
+    settle(q, now);
 }
 
 uint64_t quota_used(const struct quota *q, unsigned k, msec_t now)

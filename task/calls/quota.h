@@ -3,7 +3,8 @@
  * A node has a part of each rate, and a bucket for it (units.h): a call begins when each of them has its
  * cost. One of more units than go into a bucket waits while that fills beyond its room, up to what the call
  * needs, and nothing else begins meanwhile: so it runs, alone and in its turn, and nothing is owed that a node
- * would forget when it is killed. Buckets begin empty. What is in one stays, in units, when the part changes.
+ * would forget when it is killed. Buckets begin empty, or with what they had before a restart
+ * (levels.h). What is in one stays, in units, when the part changes.
  *
  * Over all nodes, in any window of w, at most
  *   room + units * w / per, and at each node what its largest call has beyond its part of the room. */
@@ -21,6 +22,7 @@ struct quota { /* zero: no rates */
     uint64_t whole[UNIT_RATES_MAX]; /* units at once, of all nodes together */
     uint64_t needs; /* cost of the next call, which does not fit; 0: not known */
     bool none;      /* no part of the rates that there are */
+    bool changed;   /* since its owner wrote it down */
     uint64_t calls, units; /* lately begun: what the next ones cost */
 };
 
@@ -48,6 +50,16 @@ msec_t quota_when(const struct quota *q);
 msec_t quota_nth(const struct quota *q, uint64_t nth, uint64_t cost, msec_t now);
 /* Units at once of the k-th rate, at this node. */
 uint64_t quota_room(const struct quota *q, unsigned k);
+/* Whole units in the bucket of the k-th rate; below 0: owed. */
+int64_t quota_level(const struct quota *q, unsigned k, msec_t now);
+struct quota_kept { /* state of before; rates are those of now */
+    const uint64_t *numbers;
+    uint32_t n;
+    uint64_t part; /* then */
+    const int64_t *units;
+};
+/* Goes on from what was so long ago: it has filled since. */
+void quota_resume(struct quota *q, const struct quota_kept *was, msec_t away, msec_t now);
 /* Units that are gone from the room of the k-th rate, and not there again. */
 uint64_t quota_used(const struct quota *q, unsigned k, msec_t now);
 

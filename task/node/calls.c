@@ -6,6 +6,7 @@
 #include "common/base/text.h"
 #include "common/task/call.h"
 #include "task/calls/endpoint_lets.h"
+#include "task/calls/levels.h"
 #include "task/calls/target_pick.h"
 #include "task/engine/look.h"
 #include "task/engine/worker.h"
@@ -28,6 +29,20 @@ void tasktab_calls_bind(struct tasktab *t)
                                                              : NULL;
 }
 
+static int define(struct tasktab *t, const struct msg_endpoint *m)
+{
+    bool is_new = endpoints_find(&t->o.calls->endpoints, m->name) == NULL;
+    int rc = endpoints_define(&t->o.calls->endpoints, m, t->now.ms);
+
+    const struct trec *r = rc == 0 ? levels_find(&t->levels, m->name) : NULL;
+
+    if (r != NULL && is_new)
+        levels_resume(endpoints_find(&t->o.calls->endpoints, m->name), r, m, tasktab_clock_gone(t, r), t->now.ms);
+    if (r != NULL)
+        levels_forget(&t->levels, r);
+    return rc;
+}
+
 const char *tasktab_endpoint_order(struct tasktab *t, const struct msg *m)
 {
     int rc = 0;
@@ -35,7 +50,7 @@ const char *tasktab_endpoint_order(struct tasktab *t, const struct msg *m)
     if (t->o.calls == NULL)
         return "this node makes no calls";
     if (m->type == MSG_ENDPOINT)
-        rc = endpoints_define(&t->o.calls->endpoints, &m->endpoint, t->now.ms);
+        rc = define(t, &m->endpoint);
     else
         endpoints_drop(&t->o.calls->endpoints, m->endpoint_drop.name);
     tasktab_calls_bind(t);

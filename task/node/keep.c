@@ -7,6 +7,8 @@
 #include "common/base/err.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "task/calls/calls.h"
+#include "task/calls/levels.h"
 #include "task/engine/change.h"
 #include "task/engine/replay.h"
 #include "task/node/parts.h"
@@ -128,6 +130,24 @@ void tasktab_keep_clock(struct tasktab *t, struct part *p, const struct part_clo
 
     p->clock = *c;
     tasktab_keep(t, p->no, &r);
+}
+
+static struct trec node_clock(const struct tasktab *t)
+{
+    return clock_record(&(struct part_clock){ t->now.ms, t->o.boot.id, t->now.ms + t->o.boot.ahead_ms, t->now.wall_ms });
+}
+
+static void keep_level(void *ctx, const struct trec *r)
+{
+    tasktab_keep(ctx, 0, r);
+}
+
+void tasktab_keep_levels(struct tasktab *t)
+{
+    const struct trec now = node_clock(t);
+
+    if (t->o.calls != NULL && !t->hold)
+        levels_changed(&t->o.calls->endpoints, &now, t->now.ms, keep_level, t);
 }
 
 static void free_later(struct tasktab *t, uint64_t body)
@@ -261,6 +281,8 @@ static int replay_own(struct tasktab *t, bool snap, part_no no, const struct tre
         t->epoch = r->epoch;
         t->store = r->hi;
         return no == 0 ? 0 : SQ_EPROTO;
+    case TREC_QUOTA:
+        return no == 0 ? levels_read(&t->levels, r) : SQ_EPROTO;
     case TREC_PART:
         return p != NULL && p->behind && !snap ? 0 : replay_part(t, snap, no, r);
     case TREC_COMING:
@@ -373,6 +395,8 @@ int tasktab_replayed(struct tasktab *t, struct task_now now, bool cut,
 
     t->now = now;
     drop_halves(t);
+    if (cut)
+        levels_forget_all(&t->levels);
     each_part (t, p) {
         int rc;
 
@@ -381,7 +405,7 @@ int tasktab_replayed(struct tasktab *t, struct task_now now, bool cut,
         rc = tasktab_part_replayed(t, p, live, ctx);
         if (rc < 0)
             return rc;
-        if (cut) {
+        if (cut) { /* starts may be missing */
             engine_skip(&p->e, NUMBERS_AFTER_CUT);
             engine_empty_buckets(&p->e);
         }
@@ -418,17 +442,24 @@ bool tasktab_snapshot_part(const struct tasktab *t, part_no no,
     return snap_part(t, p, &w);
 }
 
+static void put_level(void *ctx, const struct trec *r)
+{
+    (void)!write_one(ctx, 0, r);
+}
+
 bool tasktab_snapshot(struct tasktab *t, bool begin,
                       void *(*record)(void *ctx, uint8_t kind, size_t n), void *ctx)
 {
     struct writer w = { record, ctx, NULL };
-    struct trec r = node_record(t), done = { .kind = TREC_SNAPPED };
+    struct trec r = node_record(t), done = { .kind = TREC_SNAPPED }, now = node_clock(t);
 
     if (begin) {
         t->snap_next = 0;
         t->snapping = true;
         t->snap_spoilt = false;
         (void)!write_one(&w, 0, &r); /* the giver of room remembers that there was none */
+        if (t->o.calls != NULL)
+            levels_all(&t->o.calls->endpoints, &t->levels, &now, t->now.ms, put_level, &w);
     }
     if (t->snap_next < t->n_parts && !t->snap_spoilt) {
         struct part *p = t->part[t->snap_next++];

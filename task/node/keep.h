@@ -47,6 +47,8 @@ void tasktab_keep_node(struct tasktab *t);
 void tasktab_keep_part(struct tasktab *t, const struct part *p);
 /* Writes into the journal what its axis showed (tasktab_clock_seen()). */
 void tasktab_keep_clock(struct tasktab *t, struct part *p, const struct part_clock *c);
+/* Levels of endpoints that have changed in this turn. */
+void tasktab_keep_levels(struct tasktab *t);
 /* Records what the partition's engine has logged; those who wait for a task's end are answered. False:
  * no memory. */
 SQ_CHECK bool tasktab_keep_log(struct tasktab *t, struct part *p, struct outbox *out);

@@ -196,6 +196,13 @@ msec_t tasktab_clock_after(const struct tasktab *t, const struct part *p)
     return ms_max(at, last);
 }
 
+msec_t tasktab_clock_gone(const struct tasktab *t, const struct trec *r)
+{
+    if (r->lo != 0 && r->lo == t->o.boot.id)
+        return t->now.ms + t->o.boot.ahead_ms - (msec_t)r->entered;
+    return ms_min(t->now.wall_ms - (msec_t)r->wall, AWAY_MOST_MS);
+}
+
 void tasktab_clock(struct tasktab *t, struct part *p)
 {
     if (!p->turned)

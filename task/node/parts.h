@@ -17,6 +17,8 @@ struct part_clock tasktab_clock_seen(const struct tasktab *t, const struct part 
 bool tasktab_clock_is_old(const struct tasktab *t, const struct part *p);
 /* Reckons, after it has been read, or copied to here, what its axis would show by now (PROTOCOL 26, Time). */
 msec_t tasktab_clock_after(const struct tasktab *t, const struct part *p);
+/* The time since a record with the members of CLOCK was written, of the node's own axis. */
+msec_t tasktab_clock_gone(const struct tasktab *t, const struct trec *r);
 
 /* A record of its tasks, its schedules, its notices. As engine_apply(). */
 SQ_CHECK int tasktab_part_apply(struct part *p, const struct trec *r);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/text.h"
+#include "task/calls/levels.h"
 #include "task/engine/group.h"
 #include "task/node/calls.h"
 #include "task/node/commands.h"
@@ -32,6 +33,7 @@ struct tasktab *tasktab_new(const struct tasktab_opts *o)
     map_init(&t->by_no, 0);
     list_init(&t->peers);
     list_init(&t->openings);
+    list_init(&t->levels);
     list_init(&t->followers);
     list_init(&t->behind);
     list_init(&t->places);
@@ -59,6 +61,7 @@ void tasktab_free(struct tasktab *t)
     each_part (t, p)
         tasktab_part_free(t, p);
     tasktab_openings_free(t);
+    levels_forget_all(&t->levels);
     map_fini(&t->by_no);
     pages_fini(&t->waits);
     pages_fini(&t->links);
@@ -304,6 +307,7 @@ bool tasktab_turn(struct tasktab *t, struct task_now now, struct outbox *out)
             tasktab_schedules_advance(t, p);
     }
     tasktab_calls_take(t, out);
+    tasktab_keep_levels(t);
     each_part (t, p)
         ok &= end_of(t, p, out);
     tasktab_waits_end(t, out);

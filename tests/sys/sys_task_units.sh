@@ -105,7 +105,18 @@ check "55 units at 10 a second, with 20 at once, take 3.5 s ($took ms)" [ "$took
 used() { ctl endpoint list && says 'gen .* [0-9]+ of 20 \(600/minute\), [0-9]+ of 1000 \(1000/second\)'; }
 wait_for 10 "segqctl shows what of them is used" used
 check "units of calls are counted" [ "$(metric 47 segq_task_calls_units_total)" -ge 56 ]
-ctl endpoint set gen on_quota=reject
+ctl endpoint set gen rates='[{"units":20,"per":"second"}]'
+full() { ctl endpoint list && says 'gen .* 0 of 20 \(20/second\)'; }
+wait_for 10 "the bucket is full" full
+ctl endpoint set gen rates='[{"units":100,"per":"day"}]'
+check_eq "units of a day" "$(call 5)" 200
+pid=$(pid_of task.0)
+kill -KILL "$pid"
+wait_for 30 "the task node is killed again" restarted task.0 "$pid"
+from=$(date +%s)
+check_eq "J27: an endpoint goes on with what is left of its day" "$(call 5)" 200
+check "  at once" [ $(($(date +%s) - from)) -le 20 ]
+ctl endpoint set gen on_quota=reject rates='[{"units":600,"per":"minute","burst":20},{"units":1000,"per":"second"}]'
 refused() { [ "$(call 1000)" = 429 ]; }
 wait_for 20 "with on_quota=reject it is refused what has no room" refused
 check "  and told when it may come again" [ "$(task_call -o /dev/null -D - -H 'segq-cost: 1000' -d x "$R/v1/call/gen/echo" |

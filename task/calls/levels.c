@@ -1,0 +1,128 @@
+/* levels.c: levels in whole units: less than one is let go by a restart. */
+#include "task/calls/levels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/text.h"
+
+struct read_level {
+    struct list_node in;
+    struct trec r;
+    char name[TASK_NAME_MAX + 1]; /* text of r.name */
+};
+
+static uint64_t folded(int64_t v)
+{
+    return (uint64_t)v << 1 ^ (uint64_t)(v >> 63);
+}
+
+static int64_t unfolded(uint64_t v)
+{
+    return (int64_t)(v >> 1 ^ (0 - (v & 1)));
+}
+
+/* epoch: its part; 0: there is none any more. */
+static struct trec record_of(const struct endpoint *ep, const struct trec *clock, msec_t now)
+{
+    const struct quota *q = &ep->quota;
+    struct trec r = *clock;
+
+    r.kind = TREC_QUOTA;
+    r.name = (struct trec_text){ ep->name, (uint32_t)strlen(ep->name) };
+    r.epoch = ep->def.serial != 0 && quota_is_set(q) ? ep->def.unit_part : 0;
+    r.hi = folded(quota_level(q, 0, now));
+    r.digest = folded(quota_level(q, 1, now));
+    r.most = folded(quota_level(q, 2, now));
+    return r;
+}
+
+void levels_changed(struct list *endpoints, const struct trec *clock, msec_t now, level_put put, void *ctx)
+{
+    each_endpoint (endpoints, ep) {
+        struct trec r;
+
+        if (!ep->quota.changed)
+            continue;
+        r = record_of(ep, clock, now);
+        put(ctx, &r);
+        ep->quota.changed = false;
+    }
+}
+
+void levels_all(const struct list *endpoints, const struct list *read, const struct trec *clock, msec_t now,
+                level_put put, void *ctx)
+{
+    each_endpoint (endpoints, ep) {
+        struct trec r = record_of(ep, clock, now);
+
+        if (r.epoch != 0)
+            put(ctx, &r);
+    }
+    list_each_of (read, struct read_level, in, l)
+        put(ctx, &l->r);
+}
+
+static struct read_level *find(const struct list *read, const char *name, size_t n)
+{
+    list_each_of (read, struct read_level, in, l)
+        if (l->r.name.n == n && memcmp(l->name, name, n) == 0)
+            return l;
+    return NULL;
+}
+
+const struct trec *levels_find(const struct list *read, const char *name)
+{
+    struct read_level *l = find(read, name, strlen(name));
+
+    return l != NULL ? &l->r : NULL;
+}
+
+void levels_forget(struct list *read, const struct trec *r)
+{
+    struct read_level *l = find(read, r->name.p, r->name.n);
+
+    if (l == NULL)
+        return;
+    list_remove(read, &l->in);
+    free(l);
+}
+
+int levels_read(struct list *read, const struct trec *r)
+{
+    struct read_level *l;
+
+    if (r->name.n == 0 || r->name.n > TASK_NAME_MAX || r->epoch > UNIT_PARTS || r->until > INT64_MAX / 2 ||
+        r->entered > INT64_MAX / 2 || r->wall > INT64_MAX / 2)
+        return SQ_EPROTO;
+    levels_forget(read, r);
+    if (r->epoch == 0)
+        return 0;
+    l = calloc(1, sizeof(*l));
+    if (l == NULL)
+        return SQ_ENOMEM;
+    memcpy(l->name, r->name.p, r->name.n);
+    l->r = *r;
+    l->r.name.p = l->name;
+    list_push_back(read, &l->in);
+    return 0;
+}
+
+void levels_resume(struct endpoint *ep, const struct trec *r, const struct msg_endpoint *m, msec_t away, msec_t now)
+{
+    const int64_t units[UNIT_RATES_MAX] = { unfolded(r->hi), unfolded(r->digest), unfolded(r->most) };
+
+    if (m->unit_kept < r->epoch)
+        return;
+    quota_resume(&ep->quota, &(struct quota_kept){ m->unit_rates, m->n_unit_rates / 3, r->epoch, units },
+                 away > 0 ? away : 0, now);
+    quota_define(&ep->quota, m->unit_rates, m->n_unit_rates / 3, m->unit_part, now);
+}
+
+void levels_forget_all(struct list *read)
+{
+    list_each_of (read, struct read_level, in, l) {
+        list_remove(read, &l->in);
+        free(l);
+    }
+}

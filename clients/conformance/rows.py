@@ -12,6 +12,7 @@ import subprocess
 import threading
 import time
 import urllib.parse
+import urllib.request
 
 from proxy import Proxy, cut, cut_stream, drip, drop, drop_answer, garbage, mute_stream, problem, say
 
@@ -620,6 +621,21 @@ def row_work_progress(r):
     r.claim({k: v for k, v in shown.items() if k != "at"} == said, f"{shown}")
     done(r, [task])
     r.claim("progress" not in r.task(task), "it stays behind its end")
+
+
+def row_work_bytes(r):
+    c, body = r.client(), b"\x89PNG\r\n\x1a\n\0\xff{"
+    c.begin("work", queues=[r.queue])
+    at = f"{r.cluster.routers[1]}/v1/queues/{r.queue}/tasks?key=tenant7&labels=a,b"
+    auth = {"Authorization": "Bearer " + r.cluster.token}
+    raw = urllib.request.urlopen(urllib.request.Request(at, body, {**auth, "Content-Type": "image/png"}), timeout=10)
+    first = json.load(raw)["task"]
+    second = c.ask("submit", queue=r.queue, payload_base64=base64.b64encode(body).decode(), content_type="image/png")["task"]
+    done(r, [first, second])
+    r.claim(r.task(first)["content_type"] == "image/png", f"{r.task(first)}")
+    for task in (first, second):
+        with urllib.request.urlopen(f"{r.cluster.routers[0]}/v1/tasks/{task}/result", timeout=10) as a:
+            r.claim(a.read() == body[::-1] and a.headers["Content-Type"] == "image/png", f"another result: {a.headers}")
 
 
 def row_work_lost(r):

@@ -130,6 +130,8 @@ type Submission struct {
 	Body           string            `json:"body,omitempty"`
 	BodyJSON       any               `json:"body_json,omitempty"`
 	BodyBase64     string            `json:"body_base64,omitempty"`
+	PayloadBase64  []byte            `json:"payload_base64,omitempty"` // in place of Payload: what is no JSON
+	ContentType    string            `json:"content_type,omitempty"`   // its type
 }
 
 // Ptr is a pointer to a value, for what may be zero: Priority: segq.Ptr(0).
@@ -144,7 +146,7 @@ func (s Submission) MarshalJSON() ([]byte, error) {
 		Delay span `json:"delay,omitempty"`
 		TTL   span `json:"ttl,omitempty"`
 	}{s.Payload, plain(s), span(s.Delay), span(s.TTL)}
-	if s.Payload == nil && s.Path == "" {
+	if s.Payload == nil && s.Path == "" && s.PayloadBase64 == nil {
 		out.Payload = json.RawMessage("null")
 	}
 	return encode(out)

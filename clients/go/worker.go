@@ -34,6 +34,8 @@ type Job struct {
 	LeaseExpiresAt Unix            `json:"lease_expires_at"` // when it was taken
 	Key            string          `json:"key"`
 	Payload        json.RawMessage `json:"payload"`
+	PayloadBase64  []byte          `json:"payload_base64"` // in place of it: what is no JSON,
+	ContentType    string          `json:"content_type"`   // and its type
 
 	w               *Worker
 	began           time.Time // the handler's own goroutine reads and writes it

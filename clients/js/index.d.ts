@@ -169,6 +169,9 @@ export interface TaskSubmit {
   body?: string;
   body_json?: Json;
   body_base64?: string;
+  /** In place of the payload: what is no JSON, and its type. */
+  payload_base64?: string;
+  content_type?: string;
   /** Limits and fair shares go by it: "tenant7", "tenant7/user42". */
   key?: string;
   /** One task of that name at a time. */
@@ -394,6 +397,9 @@ export interface TaskTaken {
   lease_expires_at: number;
   key?: string;
   payload: any;
+  /** In place of it: what is no JSON, and its type. */
+  payload_base64?: string;
+  content_type?: string;
 }
 export interface Job<Payload = any> extends TaskTaken {
   payload: Payload;

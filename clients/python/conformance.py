@@ -175,7 +175,7 @@ class Adapter:
             "TaskComplete": taken(segq.Client.complete, "url"),
             "Join": taken(segq.Line.__init__, "transport", "queue", "token", "events", "on_trouble"),
             "Ticket": [names.get(f, f) for f in segq.Ticket._fields if f != "raw"],
-            "TaskTaken": [{"token": "task"}.get(f, f) for f in segq.Job.__slots__ if f != "lost" and f[0] != "_"],
+            "TaskTaken": [{"token": "task"}.get(f, f) for f in segq.Job.__slots__ if f != "lost" and f[0] != "_"] + ["payload_base64"],
             "reasons": [c.reason for c in (segq.TicketExpired, segq.TicketLeft, segq.TicketNoShow,
                                            segq.TicketFinished, segq.TicketLost)],
             "final": list(segq.tasks.FINAL),
@@ -190,6 +190,8 @@ class Adapter:
 
         def handle(job):
             p = job.payload
+            if job.content_type:
+                return segq.Bytes(p[::-1], job.content_type)
             if p.get("progress"):
                 job.progress(**p["progress"])
                 time.sleep(p.get("then_ms", 0) / 1000)
@@ -199,12 +201,15 @@ class Adapter:
                 raise segq.Nack(p["nack"], p.get("delay"))
             return p.get("result")
 
+        def pause_s(job):
+            return 0 if job.content_type else job.payload.get("ms", 0) / 1000
+
         def plain(job):
-            time.sleep(job.payload.get("ms", 0) / 1000)
+            time.sleep(pause_s(job))
             return handle(job)
 
         async def coroutine(job):
-            await asyncio.sleep(job.payload.get("ms", 0) / 1000)
+            await asyncio.sleep(pause_s(job))
             return handle(job)
         w = segq.Worker(self.client, queues, coroutine if coroutines else plain, concurrency=concurrency,
                         lease_s=lease_s, wait_s=1, on_event=tell)

@@ -81,6 +81,7 @@ MESSAGE(task_settle, TaskSettle, NULL, ROWS(v, n, verb.len, 1, TASK_ROWS_MAX), C
         COL(v, lease, lease), COL(v, ms, ms),
         COL_BYTES(v, result.p, result.n, result, TASK_BODY_MAX),
         COL_BYTES_LATER(v, reason.p, reason.n, reason, ATTEMPT_REASON),
+        COL_BYTES_LATER(v, type.p, type.n, type, REPLY_TYPE_MAX),
         PLAIN(queues, QUEUES_TEXT))
 
 MESSAGE(task_settle_ans, TaskSettleAns, NULL, ROWS(v, n, code.len, 0, TASK_ROWS_MAX), COL_CODE,

@@ -248,6 +248,7 @@ struct settle_row {
                   * so long from now */
     struct bytes_of result; /* ACK */
     struct bytes_of reason; /* NACK: UTF-8, for people */
+    struct bytes_of type;   /* ACK: Content-Type of a result that is no JSON; n 0: it is */
 };
 
 struct msg_task_settle {

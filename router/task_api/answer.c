@@ -96,11 +96,7 @@ static void add_taken(struct buf *b, const struct taken_row *row, part_no part,
     out_u64(b, "\",\"attempt\":", row->attempt);
     out_moment(b, ",\"lease_expires_at\":", row->until_ms);
     task_add_key(b, row->key1, row->key2);
-    ADD(b, ",\"payload\":");
-    if (row->body.n > 0)
-        buf_append(b, row->body.p, row->body.n);
-    else
-        ADD(b, "null");
+    task_add_payload(b, row->body.p, row->body.n);
     ADD(b, "}");
 }
 

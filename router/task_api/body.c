@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/text.h"
+#include "common/task/payload.h"
 
 /* ---- members of their own kind ---- */
 
@@ -13,6 +14,13 @@ static bool read_name(const struct json_member *m, struct json_scan *s, void *to
     struct slice *v = to;
 
     return json_visible(m, s, to) && memchr(v->p, '/', v->n) == NULL;
+}
+
+static bool read_type(const struct json_member *m, struct json_scan *s, void *to)
+{
+    const struct slice *v = to;
+
+    return json_words(m, s, to) && payload_type_ok(v->p, v->n);
 }
 
 bool task_key_ok(struct slice key)
@@ -126,6 +134,7 @@ static const char *const outcomes[] = { "succeeded", "failed", "dead" };
 #define HOW_visible json_visible, RANGE_BYTES, NULL, " must be visible ASCII characters, a string"
 #define HOW_words   json_words, RANGE_UNSAID, NULL, \
     " must be a string of at most 200 bytes without control characters"
+#define HOW_type    read_type, RANGE_UNSAID, NULL, " must be a Content-Type such as \"image/png\""
 #define HOW_whole   json_whole, RANGE_NUMBER, NULL, " must be a whole number"
 #define HOW_span    json_span, RANGE_TIME, NULL, \
     " must be a time such as \"500ms\", \"2s\", \"1h\", or seconds"

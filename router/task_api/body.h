@@ -52,6 +52,9 @@ enum task_verb { VERB_ACK, VERB_NACK, VERB_EXTEND, TASK_NVERBS }; /* see enum ta
     X(COST, cost, whole, 1, TASK_COST_MAX)                                               \
     X(THEN, then, value, 1, TASK_BODY_MAX)                                               \
     X(GROUP, group, name, 1, TASK_NAME_MAX)                                              \
+    X(PAYLOAD_BASE64, payload_base64, text, 0, 2 * TASK_BODY_MAX)                        \
+    X(RESULT_BASE64, result_base64, text, 0, 2 * TASK_BODY_MAX)                          \
+    X(CONTENT_TYPE, content_type, type, 3, REPLY_TYPE_MAX)                               \
     X(PERCENT, percent, whole, 0, 100)                                                   \
     X(TEXT, text, words, 1, PROGRESS_TEXT)                                               \
     X(DATA, data, value, 1, PROGRESS_DATA)
@@ -74,6 +77,8 @@ struct task_body { /* slices point into the request's bytes */
     struct slice path, method, headers, body, body_json, body_base64; /* parts of a call */
     bool is_tenants; /* no Idempotency-Key among its headers: to the target all tenants are one */
     int64_t delay, at, lease, wait; /* ms; at: Unix ms */
+    struct slice payload_base64, result_base64, content_type;
+    bool raw; /* payload_base64 has the bytes themselves */
     struct slice text, data; /* parts of a progress */
     int64_t percent;
     int64_t priority, order, n, verb;

@@ -2,6 +2,7 @@
 #include "router/task_api/look.h"
 
 #include <assert.h>
+#include <sodium.h>
 #include <string.h>
 #include <strings.h>
 
@@ -9,6 +10,7 @@
 #include "common/http/problem.h"
 #include "common/json/json_scan.h"
 #include "common/task/call.h"
+#include "common/task/payload.h"
 #include "common/task/state.h"
 #include "common/task/url.h"
 #include "router/api/json_out.h"
@@ -56,6 +58,33 @@ void task_add_key(struct buf *b, const char *key1, const char *key2)
 void task_add_name(struct buf *b, const char *before, const struct task_name *t)
 {
     out_bytes(b, before, t->text, TASK_TOKEN_LEN);
+    ADD(b, "\"");
+}
+
+static void add_base64(struct buf *b, const char *p, size_t n)
+{
+    size_t room = sodium_base64_ENCODED_LEN(n, sodium_base64_VARIANT_ORIGINAL);
+    uint8_t *to = buf_reserve(b, room);
+
+    if (to == NULL)
+        return;
+    sodium_bin2base64((char *)to, room, (const uint8_t *)p, n, sodium_base64_VARIANT_ORIGINAL);
+    b->len += room - 1; /* without its 0 */
+}
+
+void task_add_payload(struct buf *b, const void *p, size_t n)
+{
+    struct payload x = payload_of(p, n);
+
+    if (!x.typed) {
+        ADD(b, ",\"payload\":");
+        buf_append(b, n > 0 ? p : "null", n > 0 ? n : 4);
+        return;
+    }
+    ADD(b, ",\"content_type\":");
+    json_ascii(b, x.type.p, x.type.n);
+    ADD(b, ",\"payload_base64\":\"");
+    add_base64(b, x.bytes.p, x.bytes.n);
     ADD(b, "\"");
 }
 
@@ -228,10 +257,8 @@ static void add_first(struct buf *b, const struct first_row *r, part_no part, co
     buf_i64(b, r->order);
     out_u64(b, ",\"attempts\":", r->attempts);
     out_moment(b, ",\"entered_at\":", r->entered_ms);
-    if (payload) {
-        ADD(b, ",\"payload\":");
-        buf_append(b, r->body.n > 0 ? (const char *)r->body.p : "null", r->body.n > 0 ? r->body.n : 4);
-    }
+    if (payload)
+        task_add_payload(b, r->body.p, r->body.n);
     ADD(b, "}");
 }
 
@@ -460,6 +487,10 @@ void task_answer_look(struct api_ans *a, const struct task_name *t, const struct
     note_look(a, t, m);
     if (m->result_length > 0)
         add_result(b, m);
+    if (m->content_type[0] != '\0' && endpoint[0] == '\0') { /* a worker's, that is no JSON */
+        ADD(b, ",\"content_type\":");
+        json_ascii(b, m->content_type, strlen(m->content_type));
+    }
     if (!final) {
         out_u64(b, ",\"poll_after_ms\":", poll_after_ms(m));
         task_retry_after(a, m);

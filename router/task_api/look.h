@@ -40,6 +40,8 @@ void task_add_cancel(struct buf *b, bool stopping, bool maybe_executed);
 void task_add_eta(struct buf *b, uint8_t by, int64_t ms);
 /* ,"progress":{"at":...,"percent":40,"text":"...","data":{...}} */
 void task_add_progress(struct buf *b, const struct progress_said *p);
+/* ,"payload":{...}; or ,"content_type":"image/png","payload_base64":"..." */
+void task_add_payload(struct buf *b, const void *p, size_t n);
 /* JSON as it stands, on one line: no string of it has a break. */
 void task_add_line(struct buf *b, struct slice json);
 void task_add_key(struct buf *b, const char *key1, const char *key2); /* "": nothing */

@@ -272,7 +272,7 @@ static bool is_other(struct slice said, const char *text)
 
 const char *task_claim_bind(const struct task_claim *c, struct task_body *b)
 {
-    const uint64_t may = WITH(PAYLOAD) | WITH(KEY) | WITH(PRIORITY) | WITH(DELAY) | WITH(AT) |
+    const uint64_t may = WITH(PAYLOAD) | WITH(PAYLOAD_BASE64) | WITH(CONTENT_TYPE) | WITH(KEY) | WITH(PRIORITY) | WITH(DELAY) | WITH(AT) |
                          WITH(RESULT) | WITH(IDEMPOTENCY_KEY) | WITH(CLAIM);
 
     if ((b->has & ~may) != 0)

@@ -12,6 +12,7 @@
 #include "common/ticket/task_token.h"
 #include "router/task_api/body_at.h"
 #include "router/task_api/call_cost.h"
+#include "router/task_api/raw_body.h"
 #include "router/task_requests/feed.h"
 #include "router/task_requests/group.h"
 #include "router/task_requests/schedule.h"
@@ -288,7 +289,8 @@ static bool read_token(struct tasking *t, struct task_asked *x)
 
 static void start(struct tasking *t, struct task_asked *x, bool servers)
 {
-    const char *why = x->path.op == TASK_CALL ? NULL : task_path_ask(&x->path, x->q->query);
+    bool free = x->path.op == TASK_CALL || (x->path.op == TASK_SUBMIT && is_raw_body(x->q));
+    const char *why = free ? NULL : task_path_ask(&x->path, x->q->query);
 
     if (!may(t, x, servers))
         return;

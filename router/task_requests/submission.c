@@ -7,6 +7,7 @@
 
 #include "common/json/json_point.h"
 #include "common/task/call.h"
+#include "common/task/payload.h"
 #include "common/wire/codec.h"
 #include "router/task_api/call_cost.h"
 
@@ -101,6 +102,8 @@ static const char *kind_wrong(const struct task_way *w, const struct task_body *
 
     if (call && (b->has & WITH(PAYLOAD)) != 0)
         return "payload, and a call (path, method, headers, body), exclude each other";
+    if ((b->has & WITH(PAYLOAD_BASE64)) != 0 && w != NULL && w->endpoint[0] != '\0')
+        return "payload_base64 is for workers; the tasks of this queue are calls to its endpoint: body_base64";
     if (call && w != NULL && w->endpoint[0] == '\0')
         return "path, method, headers and body are for queues with an endpoint; this one has none: "
                "payload";
@@ -120,7 +123,23 @@ const char *submit_size_wrong(const struct tasking *t, const struct task_way *w,
     return n > TASK_BODY_MAX ? "the call is too large" : NULL;
 }
 
-const char *submit_unfit(struct tasking *t, const struct task_way *w, const struct task_body *b,
+/* NULL: b->payload is in its form. */
+static const char *pack_bytes(struct tasking *t, struct task_body *b, size_t *body_n)
+{
+    int64_t n = b->raw ? (int64_t)b->payload_base64.n : callback_base64(b->payload_base64);
+
+    if (n < 0)
+        return "payload_base64 must be base64, with padding";
+    if ((b->has & (WITH(PAYLOAD) | CALL_MEMBERS)) != 0)
+        return "payload, payload_base64, and a call (path, method, headers, body), exclude each other";
+    payload_pack(&t->form, (struct call_span){ b->content_type.p, b->content_type.n },
+                 (struct call_span){ b->payload_base64.p, (size_t)n });
+    b->payload = (struct slice){ (char *)t->form.data, t->form.len };
+    *body_n = (size_t)n;
+    return NULL;
+}
+
+const char *submit_unfit(struct tasking *t, const struct task_way *w, struct task_body *b,
                          struct slice *bytes, enum api_problem *p, struct body_error *e)
 {
     const char *why = kind_wrong(w, b);
@@ -134,8 +153,15 @@ const char *submit_unfit(struct tasking *t, const struct task_way *w, const stru
         return "delay and at exclude each other";
     if (!task_body_keeps_or_drops(b))
         return "result must be \"keep\" or \"drop\"";
+    if ((b->has & WITH(CONTENT_TYPE)) != 0 && (b->has & WITH(PAYLOAD_BASE64)) == 0)
+        return "content_type is for payload_base64: a payload is JSON";
     buf_reset(&t->form);
-    if ((b->has & CALL_MEMBERS) != 0) {
+    if ((b->has & WITH(PAYLOAD_BASE64)) != 0) {
+        why = pack_bytes(t, b, &body_n);
+        if (why != NULL)
+            return why;
+        *bytes = b->payload;
+    } else if ((b->has & CALL_MEMBERS) != 0) {
         if (!callback_of_body(&t->form, b, &body_n, e))
             return e->text;
         *bytes = (struct slice){ (char *)t->form.data, t->form.len };

@@ -11,6 +11,7 @@
 #include "router/task_api/call_cost.h"
 #include "router/task_api/look.h"
 #include "router/task_api/path.h"
+#include "router/task_api/raw_body.h"
 #include "router/task_api/rights.h"
 #include "router/task_requests/ask.h"
 #include "router/task_requests/call.h"
@@ -301,17 +302,14 @@ static void submitted(struct task_call *c, const struct msg *m)
         answer(c, NULL);
 }
 
-/* The body and the Idempotency-Key of one. False: that has been answered. */
+/* The body and the Idempotency-Key of one. raw: memory for the members of one that is no JSON. False: that has
+ * been answered. */
 static bool read_one(struct tasking *t, const struct task_asked *x, uint64_t members,
-                     struct task_body *b)
+                     struct task_body *b, struct buf *raw)
 {
     struct body_error e;
 
-    if (x->q->has_body && !x->q->json) {
-        router_problem(t->r, x->req, API_UNSUPPORTED_MEDIA_TYPE, "the body must be JSON");
-        return false;
-    }
-    if (!task_body_whole(b, x->q->body, members, &e)) {
+    if (is_raw_body(x->q) ? !raw_body_read(b, raw, x->q, &e) : !task_body_whole(b, x->q->body, members, &e)) {
         router_problem(t->r, x->req, e.too_large ? API_PAYLOAD_TOO_LARGE : API_BAD_REQUEST, e.text);
         return false;
     }
@@ -372,7 +370,7 @@ static void ask_one(struct tasking *t, const struct task_asked *x, const struct 
 static void submit(struct tasking *t, const struct task_asked *x, struct task_body *b)
 {
     /* Text of a claim, shorter than the claim in the body. */
-    size_t room = x->q->body.n + x->q->idempotency_key.n + CALLBACK_MORE + TENANT_ROOM;
+    size_t room = x->q->body.n + x->q->query.n + x->q->idempotency_key.n + CALLBACK_MORE + TENANT_ROOM + REPLY_TYPE_MAX;
     const struct task_way *w = pools_of_queue(&t->pools, x->path.queue.p, x->path.queue.n);
     struct slice bytes;
     enum api_problem p;
@@ -473,12 +471,15 @@ void submit_request(struct tasking *t, const struct task_asked *x, bool ours)
 void submit_start(struct tasking *t, const struct task_asked *x)
 {
     struct task_body b;
+    struct buf raw;
 
+    buf_init(&raw);
     if (x->q->body.n == 0)
         router_problem(t->r, x->req, API_BAD_REQUEST,
                        "the body is missing: a JSON object, {} for a task without a payload");
-    else if (read_one(t, x, SUBMIT_MEMBERS, &b))
+    else if (read_one(t, x, SUBMIT_MEMBERS, &b, &raw))
         submit(t, x, &b);
+    buf_fini(&raw);
 }
 
 bool submit_by_claim(struct tasking *t, const struct task_asked *x)
@@ -489,7 +490,9 @@ bool submit_by_claim(struct tasking *t, const struct task_asked *x)
     const char *why;
     int rc;
 
-    if (!read_one(t, x, (SUBMIT_MEMBERS & ~CALL_MEMBERS) | WITH(CLAIM), &b))
+    if (is_raw_body(x->q))
+        return false;
+    if (!read_one(t, x, (SUBMIT_MEMBERS & ~CALL_MEMBERS) | WITH(CLAIM), &b, NULL))
         return true;
     if ((b.has & WITH(CLAIM)) == 0)
         return false;

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "common/task/payload.h"
 #include "common/task/queue_name.h"
 #include "router/state/router.h"
 #include "router/task_api/callback.h"
@@ -14,7 +15,7 @@
 #define ROOM 8 /* ends of texts */
 #define OF_A_TAKE       (WITH(N) | WITH(LEASE) | WITH(WAIT))
 #define OF_A_PROGRESS   (WITH(LEASE_ID) | WITH(PERCENT) | WITH(TEXT) | WITH(DATA) | WITH(LEASE))
-#define OF_A_SETTLEMENT (WITH(LEASE_ID) | WITH(RESULT) | WITH(DELAY) | WITH(REASON) | WITH(LEASE))
+#define OF_A_SETTLEMENT (WITH(LEASE_ID) | WITH(RESULT) | WITH(RESULT_BASE64) | WITH(CONTENT_TYPE) | WITH(DELAY) | WITH(REASON) | WITH(LEASE))
 
 static void problem(struct task_call *c, const struct task_outcome *o)
 {
@@ -134,11 +135,32 @@ void work_take(struct tasking *t, const struct task_asked *x)
 
 /* ---- settle ------------------------------------------------------------------------------ */
 
+/* Reads a result that is no JSON, if there is one. NULL, or a sentence. */
+static const char *read_bytes(struct task_body *b)
+{
+    int64_t n;
+
+    if ((b->has & WITH(RESULT_BASE64)) == 0)
+        return (b->has & WITH(CONTENT_TYPE)) != 0 ? "content_type is for result_base64: a result is JSON" : NULL;
+    if ((b->has & WITH(RESULT)) != 0)
+        return "result and result_base64 exclude each other";
+    n = callback_base64(b->result_base64);
+    if (n < 0)
+        return "result_base64 must be base64, with padding";
+    if (n > TASK_BODY_MAX)
+        return "result_base64 is too long";
+    b->result = (struct slice){ b->result_base64.p, (size_t)n };
+    if ((b->has & WITH(CONTENT_TYPE)) == 0)
+        b->content_type = (struct slice){ (char *)(uintptr_t)PAYLOAD_ANY, sizeof(PAYLOAD_ANY) - 1 };
+    return NULL;
+}
+
 /* The row as it is asked; NULL, or a sentence: it is unfit. */
-static const char *settle_row(struct ask *a, enum task_verb verb, const struct task_body *b,
+static const char *settle_row(struct ask *a, enum task_verb verb, struct task_body *b,
                               const struct task_id *id)
 {
-    struct slice result, reason;
+    struct slice result, reason, type;
+    const char *why = read_bytes(b);
     uint64_t lease;
 
     _Static_assert((int)VERB_ACK == SETTLE_ACK && (int)VERB_NACK == SETTLE_NACK &&
@@ -147,7 +169,9 @@ static const char *settle_row(struct ask *a, enum task_verb verb, const struct t
         return "lease_id must be as it was taken with";
     if (verb == VERB_EXTEND && (b->has & WITH(LEASE)) == 0)
         return "lease is missing: how long from now";
-    if ((verb != VERB_ACK && (b->has & WITH(RESULT)) != 0) ||
+    if (why != NULL)
+        return why;
+    if ((verb != VERB_ACK && (b->has & (WITH(RESULT) | WITH(RESULT_BASE64))) != 0) ||
         (verb != VERB_NACK && (b->has & (WITH(DELAY) | WITH(REASON))) != 0) ||
         (verb != VERB_EXTEND && (b->has & WITH(LEASE)) != 0))
         return "result is for ack, delay and reason for nack, lease for extend";
@@ -155,6 +179,7 @@ static const char *settle_row(struct ask *a, enum task_verb verb, const struct t
         return "delay must be less than 49 days";
     result = call_bytes(a->call, b->result);
     reason = call_bytes(a->call, b->reason);
+    type = call_bytes(a->call, b->content_type);
     a->kind = ASK_SETTLE;
     a->part = id->part;
     a->no = id->no;
@@ -164,7 +189,8 @@ static const char *settle_row(struct ask *a, enum task_verb verb, const struct t
                                            : (b->has & WITH(DELAY)) != 0 ? (uint32_t)b->delay
                                                                          : SETTLE_BY_BACKOFF,
                                      .result = { (uint32_t)result.n, (const uint8_t *)result.p },
-                                     .reason = { (uint32_t)reason.n, (const uint8_t *)reason.p } };
+                                     .reason = { (uint32_t)reason.n, (const uint8_t *)reason.p },
+                                     .type = { (uint32_t)type.n, (const uint8_t *)type.p } };
     return NULL;
 }
 
@@ -251,7 +277,8 @@ void work_one(struct tasking *t, const struct task_asked *x)
         router_problem(t->r, x->req, e.too_large ? API_PAYLOAD_TOO_LARGE : API_BAD_REQUEST, e.text);
         return;
     }
-    c = call_new(t, x->req, 1, b.result.n + b.reason.n + x->opens.n + TASK_NAME_MAX + ROOM, 0, settled);
+    c = call_new(t, x->req, 1, b.result.n + b.result_base64.n + b.reason.n + REPLY_TYPE_MAX + x->opens.n + TASK_NAME_MAX + ROOM,
+                 0, settled);
     if (c == NULL)
         return;
     c->opens = call_bytes(c, x->opens);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/err.h"
+#include "common/task/call.h"
 #include "common/task/queue_name.h"
 #include "common/task/window.h"
 #include "task/calls/calls.h"
@@ -321,8 +322,11 @@ static int ack(struct tasktab *t, struct part *p, const struct settle_row *r, ui
 {
     struct bytes_of kept = { 0 };
 
-    if (r->result.n > 0) {
+    if (r->result.n > 0 || r->type.n > 0) {
         buf_reset(&t->bytes);
+        if (r->type.n > 0) /* kept as the answer of a target that said 200 is */
+            reply_pack(&(const struct reply){ .status = 200, .type = (const char *)r->type.p, .type_n = r->type.n },
+                       &t->bytes);
         result_pack(r->result.p, r->result.n, engine_max_result(&p->e, r->no),
                     &t->bytes);
         if (t->bytes.failed)

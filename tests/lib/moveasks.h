@@ -105,7 +105,7 @@ static inline void mv_ask_send(struct mv *w, struct mv_ask *k)
                                          (uint32_t)ms_max(k->until - w->r->now, 0) } };
     } else {
         row = (struct settle_row){ p->part, p->epoch, SETTLE_ACK, t->no, k->lease, 0,
-                                   { (uint32_t)strlen(body), (const uint8_t *)body }, { 0 } };
+                                   { (uint32_t)strlen(body), (const uint8_t *)body }, { 0 }, { 0 } };
         m = (struct msg){ .type = MSG_TASK_SETTLE, .task_settle = { 1, &row, { 0 } } };
     }
     k->sent = true;

@@ -15,14 +15,15 @@
 #define TOKEN "server-token-of-the-tests"
 #define HERS  "Authorization: Bearer " TOKEN "\r\n"
 
-struct kept { /* a task, at the node */
+struct kept {
+    char type[REPLY_TYPE_MAX + 1]; /* of its result */ /* a task, at the node */
     part_no part;
     char queue[TASK_NAME_MAX + 1], key1[TASK_NAME_MAX + 1], key2[TASK_NAME_MAX + 1];
     char name[TASK_NAME_MAX + 1], idem[TASK_IDEM_MAX + 1], body[2000], result[2000];
     char unique[TASK_IDEM_MAX + 1], head[2000];
     uint8_t unique_while;
     uint8_t then[4000];
-    uint32_t then_n;
+    uint32_t then_n, body_n;
     uint32_t cut; /* bytes of the result that are kept, and 1; 0: all */
     uint64_t digest;
     uint8_t state, attempt, priority;
@@ -171,6 +172,7 @@ static inline void put(const struct task_put *q, struct task_put_row *a)
     } else {
         copy(k->body, sizeof(k->body), q->body.p, q->body.n);
     }
+    k->body_n = (uint32_t)(strcmp(q->queue, "gen") == 0 ? strlen(k->body) : q->body.n);
     k->digest = q->digest;
     k->own = q->own;
     copy(k->labels, sizeof(k->labels), q->own.labels, strlen(q->own.labels));
@@ -199,7 +201,8 @@ static inline void take(const struct msg_task_take *q, struct msg_task_take_ans 
         rows[a->n++] = (struct taken_row){ .no = i, .lease = lease_of(i), .attempt = k->attempt,
                                            .until_ms = 1780000000123, .key1 = k->key1,
                                            .key2 = k->key2,
-                                           .body = { (uint32_t)strlen(body), (const uint8_t *)body } };
+                                           .body = { node.payload != NULL ? (uint32_t)strlen(body) : k->body_n,
+                                                     (const uint8_t *)body } };
     }
 }
 
@@ -232,6 +235,7 @@ static inline void settle(const struct settle_row *q, const struct bytes_of *que
     a->code = k->state == TASK_RUNNING && lease_of(q->no) == q->lease ? CODE_DONE : CODE_CONFLICT;
     if (a->code == CODE_DONE && q->verb == SETTLE_ACK) {
         copy(k->result, sizeof(k->result), q->result.p, q->result.n);
+        copy(k->type, sizeof(k->type), q->type.p, q->type.n);
         k->state = TASK_SUCCEEDED;
     } else if (a->code == CODE_DONE && q->verb == SETTLE_NACK) {
         k->state = TASK_RETRYING;

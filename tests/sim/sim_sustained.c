@@ -160,7 +160,7 @@ static void work(unsigned part)
         const struct taken_row *k = &m->task_take_ans.v[i];
 
         rows[i] = (struct settle_row){ PART + part, 8, SETTLE_ACK, k->no, k->lease, 0,
-                                       { 2, (const uint8_t *)"ok" }, { 0 } };
+                                       { 2, (const uint8_t *)"ok" }, { 0 }, { 0 } };
     }
     m = ask(RTR, &(struct msg){ .type = MSG_TASK_SETTLE, .task_settle = { n, rows, { 0 } } });
     cr_assert(m != NULL && m->task_settle_ans.n == n);

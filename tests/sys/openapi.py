@@ -214,6 +214,9 @@ def tasks(a):
     a.ask("GET", f"/v1/tasks/{first['task']}", want=200)
     a.ask("POST", f"/v1/tasks/{first['task']}/progress", said | {"percent": 101}, 400, **server)
     a.ask("POST", f"/v1/tasks/{first['task']}/progress", said | {"lease_id": "A" * len(said["lease_id"])}, 409, **server)
+    a.ask("POST", queue, {"payload_base64": "iVBORw==", "content_type": "image/png", "name": "png"}, 201, **server)
+    a.ask("POST", queue + "?name=raw&delay=1h", "x", 201, **server | {"Content-Type": "image/png"})
+    a.ask("DELETE", queue + "/png", want=200, **server)
     ack = {"lease_id": first["lease_id"], "take": {"queue": "images", "wait": "10s"}}
     a.ask("POST", f"/v1/tasks/{first['task']}/ack", ack | {"take": {}}, 400, **server)
     second = json.loads(a.ask("POST", f"/v1/tasks/{first['task']}/ack", ack, 200, **server)[2])["tasks"][0]

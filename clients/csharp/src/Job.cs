@@ -61,6 +61,14 @@ namespace Segq
         /// <summary>Its JSON: a Dictionary, List, string ... (Json).</summary>
         public object Payload { get { return Json.Get(said, "payload"); } }
 
+        /// <summary>What is no JSON, in place of it; and its type. Else null.</summary>
+        public byte[] PayloadBase64
+        {
+            get { var s = Json.Get(said, "payload_base64") as string; return s == null ? null : Convert.FromBase64String(s); }
+        }
+
+        public string ContentType { get { return Json.Get(said, "content_type") as string; } }
+
         /// <summary>A member of a payload that is an object; else null.</summary>
         public object this[string member] { get { return Json.Get(Payload, member); } }
 

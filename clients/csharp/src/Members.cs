@@ -101,6 +101,11 @@ namespace Segq
         public string Body { set { Set("body", value); } }
         public object BodyJson { set { Set("body_json", value); } }
         public byte[] BodyBase64 { set { Set("body_base64", value == null ? null : Convert.ToBase64String(value)); } }
+
+        /// <summary>What is no JSON, in place of the payload; and its type.</summary>
+        public byte[] PayloadBase64 { set { Set("payload_base64", value == null ? null : Convert.ToBase64String(value)); } }
+        public string ContentType { set { Set("content_type", value); } }
+
         public string Group { set { Set("group", value); } }
         public Submission Then { set { Set("then", value); } }
 
@@ -115,13 +120,13 @@ namespace Segq
         {
             var o = new Dictionary<string, object>(Map);
             var trace = Trace.Current;
-            if (!o.ContainsKey("path") && !o.ContainsKey("payload"))
+            if (!o.ContainsKey("path") && !o.ContainsKey("payload") && !o.ContainsKey("payload_base64"))
                 o["payload"] = null;
             if (trace == null)
                 return o;
             var name = o.ContainsKey("path") ? "headers" : "payload";
             var all = new Dictionary<string, object>(name == "headers" ? StringComparer.OrdinalIgnoreCase : StringComparer.Ordinal);
-            if (name == "payload" && !(o["payload"] is IDictionary))
+            if (name == "payload" && !(o.ContainsKey("payload") && o["payload"] is IDictionary))
                 return o;
             all["traceparent"] = trace;
             if (o.ContainsKey(name) && o[name] is IDictionary)

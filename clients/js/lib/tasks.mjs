@@ -38,7 +38,7 @@ const right = url => url.split('/v1/tasks/').at(-1).split('/')[0];
 export function taskBody(payload, members = {}) {
   const out = { ...members }, at = trace.current();
   if (typeof out.unique === 'string') out.unique = { key: out.unique };
-  if (out.path === undefined) out.payload = payload === undefined ? null : payload;
+  if (out.path === undefined && out.payload_base64 === undefined) out.payload = payload === undefined ? null : payload;
   if (at && out.path !== undefined) {
     if (!Object.keys(out.headers || {}).some(h => h.toLowerCase() === 'traceparent')) out.headers = { ...out.headers, traceparent: at };
   } else if (at && isObject(payload)) {

@@ -14,9 +14,10 @@ from .tasks import Operator, Row, Task, task_body, traceparent
 from .transport import VERSION as __version__
 from .transport import Answer, Stream
 from .webhooks import Webhook
-from .worker import Job, Nack, Worker
+from .worker import Bytes, Job, Nack, Worker
 
 __all__ = [
+    "Bytes",
     "Answer", "AsyncClient", "AsyncLine", "AsyncStream", "Client", "Gate", "Job", "Line", "Nack", "Operator",
     "Pass", "Row", "Scope", "Stream", "Task", "Ticket", "Verdict", "Webhook", "Worker", "__version__",
     "sign_claim", "task_body", "traceparent",

@@ -10,6 +10,7 @@ and still is one task.
 
 from __future__ import annotations
 
+import base64
 import contextvars
 import datetime
 import json
@@ -100,11 +101,12 @@ def task_body(payload: Any = None, *, name: Optional[str] = None, key: Optional[
               path: Optional[str] = None, method: Optional[str] = None,
               headers: Optional[Mapping[str, str]] = None, body: Optional[str] = None,
               body_json: Any = None, body_base64: Optional[str] = None,
+              payload_base64: Optional[str] = None, content_type: Optional[str] = None,
               group: Optional[str] = None, then: Optional[Mapping[str, Any]] = None,
               claim: Optional[str] = None,
               idempotency_key: Optional[str] = None) -> Dict[str, Any]:
     """A submission (TaskSubmit of proto/openapi.yaml): a row of submit_many(), the task of a
-    schedule. `path` and what follows: of a queue that has an endpoint, in place of the payload.
+    schedule. A payload is JSON, or bytes with their content_type. `path` and what follows: of a queue that has an endpoint, in place of the payload.
     then: the next task of a chain, `{"queue": Q, **task_body(...)}`; `{"$result": "/pointer"}` in its
     payload is that value of this one's result. The trace context goes into those headers, or into a payload that is an object."""
     trace = traceparent.get()
@@ -118,7 +120,11 @@ def task_body(payload: Any = None, *, name: Optional[str] = None, key: Optional[
                  max_attempts=max_attempts, path=path, method=method, headers=headers, body=body,
                  body_json=body_json, body_base64=body_base64, claim=claim,
                  group=group, then=None if then is None else dict(then), idempotency_key=idempotency_key)
-    if path is None:
+    if isinstance(payload, (bytes, bytearray)):
+        payload_base64 = base64.b64encode(payload).decode()
+    if payload_base64 is not None:
+        out.update(_given(payload_base64=payload_base64, content_type=content_type))
+    elif path is None:
         out["payload"] = payload
     return out
 

@@ -15,6 +15,7 @@ example with `job.token` as idempotency key.
 from __future__ import annotations
 
 import asyncio
+import base64
 import collections
 import inspect
 import json
@@ -23,7 +24,7 @@ import queue as queues
 import signal
 import threading
 import time
-from typing import Any, Awaitable, Callable, Deque, Dict, List, Mapping, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Awaitable, Callable, Deque, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 from urllib.parse import quote
 
 from .errors import ApiError, NetworkError, SegqError, TooFast, Unavailable
@@ -46,10 +47,16 @@ class Nack(Exception):
         self.reason, self.delay = reason, delay
 
 
+class Bytes(NamedTuple):
+    """A result that is no JSON, with its Content-Type; bytes alone are application/octet-stream."""
+    body: bytes
+    content_type: str = "application/octet-stream"
+
+
 class Job:
     """A task in a handler's hands."""
 
-    __slots__ = ("token", "queue", "key", "attempt", "payload", "lease_id", "lease_expires_at", "lost",
+    __slots__ = ("token", "queue", "key", "attempt", "payload", "content_type", "lease_id", "lease_expires_at", "lost",
                  "_until", "_extend_at", "_over", "_size", "_async", "_said")
 
     def __init__(self, said: Mapping[str, Any], queue: str, lease_s: float, now: float) -> None:
@@ -57,7 +64,10 @@ class Job:
         self.queue: str = said.get("queue") or queue
         self.key: Optional[str] = said.get("key")
         self.attempt: int = said["attempt"]
+        self.content_type: Optional[str] = said.get("content_type")  # the payload is bytes then; None: JSON
         self.payload: Any = said.get("payload")
+        if self.content_type is not None:
+            self.payload = base64.b64decode(said.get("payload_base64") or "")
         self.lease_id: str = said["lease_id"]
         self.lease_expires_at: Optional[float] = said.get("lease_expires_at")  # Unix seconds, when taken
         self.lost = False  # cancelled by force, or its lease has ended: another worker may have it
@@ -349,7 +359,13 @@ class Worker:
 
     def _succeeded(self, j: Job, result: Any) -> None:
         row: Dict[str, Any] = {"task": j.token, "verb": "ack", "lease_id": j.lease_id}
-        if result is not None:
+        if isinstance(result, (bytes, bytearray)):
+            result = Bytes(bytes(result))
+        if isinstance(result, Bytes):
+            row["result_base64"] = base64.b64encode(result.body).decode()
+            row["content_type"] = result.content_type
+            j._size = len(row["result_base64"])
+        elif result is not None:
             try:
                 j._size = len(json.dumps(result, allow_nan=False, ensure_ascii=False).encode())
             except (TypeError, ValueError, RecursionError) as e:
@@ -457,9 +473,9 @@ class Worker:
         """In place of an end that is refused (a result that is too long, a delay that is none): a nack
         that says so. {}: it was that."""
         j, row = end
-        if "delay" not in row and "result" not in row:
+        if not row.keys() & {"delay", "result", "result_base64"}:
             return {}
-        said = {k: v for k, v in row.items() if k not in ("delay", "result")}
+        said = {k: v for k, v in row.items() if k not in ("delay", "result", "result_base64", "content_type")}
         return {**said, "verb": "nack", "reason": _reason(Nack(f"its end was refused: {why}"))}
 
     @staticmethod

@@ -116,7 +116,7 @@ static inline const struct msg_task_take_ans *take(peer_no from, const char *que
 /* Settlement by a server that may do so in the queues; "": in all. */
 static inline uint8_t settle_in(const char *queues, uint8_t verb, const struct taken_row *k)
 {
-    struct settle_row r = { 3, 8, verb, k->no, k->lease, 0, { 2, (const uint8_t *)"ok" }, { 0 } };
+    struct settle_row r = { 3, 8, verb, k->no, k->lease, 0, { 2, (const uint8_t *)"ok" }, { 0 }, { 0 } };
     struct msg_task_settle q = { 1, &r, { (uint32_t)strlen(queues), (const uint8_t *)queues } };
 
     send(RTR, &(struct msg){ .type = MSG_TASK_SETTLE, .task_settle = q });

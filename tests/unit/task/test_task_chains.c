@@ -85,7 +85,7 @@ static struct taken_row take_one(const char *queue)
 static uint8_t ack_with(const struct taken_row *k, const char *result)
 {
     struct settle_row r = { 3, 8, SETTLE_ACK, k->no, k->lease, 0,
-                            { (uint32_t)strlen(result), (const uint8_t *)result }, { 0 } };
+                            { (uint32_t)strlen(result), (const uint8_t *)result }, { 0 }, { 0 } };
     struct msg_task_settle q = { 1, &r, { 0 } };
 
     send(RTR, &(struct msg){ .type = MSG_TASK_SETTLE, .task_settle = q });

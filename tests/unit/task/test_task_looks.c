@@ -26,6 +26,35 @@ Test(task_looks, a_look_waits_for_the_end)
     cr_assert_eq(answer(rid)->task_get_ans.result_sha256.n, RESULT_SHA256);
 }
 
+Test(task_looks, a_result_that_is_no_json_has_its_type)
+{
+    struct settle_row r = { .part = 3, .epoch = 8, .verb = SETTLE_ACK, .result = { 3, (const uint8_t *)"a\0b" },
+                            .type = { 9, (const uint8_t *)"image/png" } };
+    const struct msg_task_get_ans *m;
+    struct taken_row k;
+
+    open_part(3, 8);
+    for (unsigned i = 0; i < 2; i++) {
+        put_at(3, 8, "q", "x");
+        k = take(RTR, "q", 1, 0)->v[0];
+        r.no = k.no;
+        r.lease = k.lease;
+        r.result.n = i == 0 ? 3 : 0;
+        send(RTR, &(struct msg){ .type = MSG_TASK_SETTLE, .task_settle = { .n = 1, .v = &r } });
+        cr_assert_eq(answer(next_rid)->task_settle_ans.v[0].code, CODE_DONE);
+        turn();
+        if (i == 1)
+            again();
+        if (i == 1)
+            tasktab_up(t, RTR2, RPC_ROUTER, "r2", &out);
+        send(RTR2, &(struct msg){ .type = MSG_TASK_GET, .task_get = { 3, 8, k.no, "", "", 0, true } });
+        m = &answer(next_rid)->task_get_ans;
+        cr_expect_str_eq(m->content_type, "image/png");
+        cr_expect(m->status == 200 && m->result_length == r.result.n && m->result.n == r.result.n);
+        cr_expect(m->result.n == 0 || memcmp(m->result.p, "a\0b", 3) == 0);
+    }
+}
+
 Test(task_looks, of_a_result_that_is_dropped_length_and_hash_stay)
 {
     struct task_put one = { .part = 3, .epoch = 8, .queue = "q", .key1 = "", .key2 = "",

@@ -179,7 +179,7 @@ Test(task_moves, what_was_there_and_what_came_meanwhile_is_at_the_target)
 {
     const struct msg_task_take_ans *a = take(A, 8, 0);
     struct settle_row r = { 3, 9, SETTLE_ACK, a->v[0].no, a->v[0].lease, 0,
-                            { 2, (const uint8_t *)"ok" }, { 0 } };
+                            { 2, (const uint8_t *)"ok" }, { 0 }, { 0 } };
 
     order_out(9);
     link_up();
@@ -206,7 +206,7 @@ Test(task_moves, an_ack_that_is_repeated_at_the_target_is_the_same)
 {
     const struct msg_task_take_ans *a = take(A, 8, 0);
     struct settle_row r = { 3, 8, SETTLE_ACK, a->v[0].no, a->v[0].lease, 0,
-                            { 2, (const uint8_t *)"ok" }, { 0 } };
+                            { 2, (const uint8_t *)"ok" }, { 0 }, { 0 } };
 
     say(A, RTR, &(struct msg){ .type = MSG_TASK_SETTLE, .task_settle = { 1, &r, { 0 } } });
     cr_assert_eq(said(A, MSG_TASK_SETTLE_ANS)->task_settle_ans.v[0].code, CODE_DONE);

@@ -28,7 +28,7 @@ static task_no put(void)
 static void end(const struct taken_row *k)
 {
     static uint8_t bytes[LONG];
-    struct settle_row r = { 3, 8, SETTLE_ACK, k->no, k->lease, 0, { LONG, bytes }, { 0 } };
+    struct settle_row r = { 3, 8, SETTLE_ACK, k->no, k->lease, 0, { LONG, bytes }, { 0 }, { 0 } };
 
     send(RTR2, &(struct msg){ .type = MSG_TASK_SETTLE, .task_settle = { 1, &r, { 0 } } });
     cr_assert_eq(answer(next_rid)->task_settle_ans.v[0].code, CODE_DONE);

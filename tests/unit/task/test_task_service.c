@@ -36,7 +36,7 @@ static void open_part(part_no no, uint64_t epoch)
 static uint8_t settle(uint8_t verb, const struct taken_row *k, const char *result)
 {
     struct settle_row r = { 3, 8, verb, k->no, k->lease, 0,
-                            { (uint32_t)strlen(result), (const uint8_t *)result }, { 0 } };
+                            { (uint32_t)strlen(result), (const uint8_t *)result }, { 0 }, { 0 } };
 
     return ask(&(struct msg){ .type = MSG_TASK_SETTLE, .task_settle = { 1, &r, { 0 } } },
                MSG_TASK_SETTLE_ANS)->task_settle_ans.v[0].code;

@@ -61,6 +61,16 @@ public final class Job {
         return said.get("payload");
     }
 
+    /** What is no JSON, in place of it; else null. */
+    public byte[] payloadBase64() {
+        return said.get("payload_base64") instanceof String s ? java.util.Base64.getDecoder().decode(s) : null;
+    }
+
+    /** The type of that; else null. */
+    public String contentType() {
+        return (String) said.get("content_type");
+    }
+
     /** A member of a payload that is an object; else null. */
     public Object get(String member) {
         return Json.object(payload()).get(member);

@@ -114,6 +114,16 @@ public final class Submission extends Members<Submission> {
         return with("body_base64", java.util.Base64.getEncoder().encodeToString(bytes));
     }
 
+    /** What is no JSON, in place of the payload. */
+    public Submission payloadBase64(byte[] bytes) {
+        return with("payload_base64", java.util.Base64.getEncoder().encodeToString(bytes));
+    }
+
+    /** The type of that. */
+    public Submission contentType(String type) {
+        return with("content_type", type);
+    }
+
     public Submission group(String group) {
         return with("group", group);
     }
@@ -147,7 +157,7 @@ public final class Submission extends Members<Submission> {
             all.putAll(Json.object(p));
             out.put("payload", all);
         }
-        if (!out.containsKey("path"))
+        if (!out.containsKey("path") && !out.containsKey("payload_base64"))
             out.putIfAbsent("payload", null);
         return out;
     }

@@ -1,0 +1,108 @@
+/* raw_body.c: the query becomes the JSON object that it stands for, so that one table reads both. */
+#include "router/task_api/raw_body.h"
+
+#include <string.h>
+
+#include "common/http/http_scan.h"
+#include "common/http/problem.h"
+#include "common/task/payload.h"
+#include "router/api/json_out.h"
+
+/* A number as JSON has it. */
+static bool is_number(struct slice v)
+{
+    size_t digits = v.n > 0 && v.p[0] == '-' ? 1 : 0, first = digits;
+
+    while (digits < v.n && v.p[digits] >= '0' && v.p[digits] <= '9')
+        digits++;
+    return digits == v.n && digits > first && (v.p[first] != '0' || digits == first + 1);
+}
+
+static bool is_text(struct slice name)
+{
+    return slice_is(name, "key") || slice_is(name, "name") || slice_is(name, "group");
+}
+
+static void put_list(struct buf *b, struct slice v)
+{
+    ADD(b, "[");
+    while (v.n > 0) {
+        const char *comma = memchr(v.p, ',', v.n);
+        size_t n = comma != NULL ? (size_t)(comma - v.p) : v.n;
+
+        json_utf8(b, v.p, n);
+        n += comma != NULL;
+        v.p += n;
+        v.n -= n;
+        if (v.n > 0)
+            ADD(b, ",");
+    }
+    ADD(b, "]");
+}
+
+static void put_value(struct buf *b, struct slice name, struct slice v)
+{
+    if (slice_is(name, "labels"))
+        put_list(b, v);
+    else if (!is_text(name) && is_number(v))
+        buf_append(b, v.p, v.n);
+    else
+        json_utf8(b, v.p, v.n);
+}
+
+/* False: an escape is none. */
+static bool unescape(struct slice *v)
+{
+    int64_t n = http_unescape(v->p, v->n);
+
+    v->n = n > 0 ? (size_t)n : 0;
+    return n >= 0;
+}
+
+static bool put_query(struct buf *b, struct slice query)
+{
+    bool good = true, first = true;
+
+    ADD(b, "{");
+    while (query.n > 0) {
+        const char *end = memchr(query.p, '&', query.n), *is;
+        struct slice name = { query.p, end != NULL ? (size_t)(end - query.p) : query.n }, value = { 0 };
+
+        query.p += name.n + (end != NULL);
+        query.n -= name.n + (end != NULL);
+        is = memchr(name.p, '=', name.n);
+        if (is != NULL) {
+            value = (struct slice){ name.p + (is - name.p) + 1, name.n - (size_t)(is - name.p) - 1 };
+            name.n = (size_t)(is - name.p);
+        }
+        good &= unescape(&name) && unescape(&value);
+        if (!first)
+            ADD(b, ",");
+        first = false;
+        json_utf8(b, name.p, name.n);
+        ADD(b, ":");
+        put_value(b, name, value);
+    }
+    ADD(b, "}");
+    return good;
+}
+
+bool raw_body_read(struct task_body *b, struct buf *text, const struct http_req *q, struct body_error *e)
+{
+    struct slice type;
+
+    *e = (struct body_error){ 0 };
+    if (!put_query(text, q->query))
+        return json_say(e, "the query has an escape that is none", (struct slice){ 0 }, "");
+    if (text->failed)
+        return json_say(e, "out of memory; ask again", (struct slice){ 0 }, "");
+    if (!task_body_whole(b, (struct slice){ (char *)text->data, text->len }, RAW_MEMBERS, e))
+        return false;
+    if (http_find(q, "content-type", &type) != 1 || !payload_type_ok(type.p, type.n))
+        return json_say(e, "Content-Type must be one such as image/png", (struct slice){ 0 }, "");
+    b->has |= WITH(PAYLOAD_BASE64) | WITH(CONTENT_TYPE);
+    b->raw = true;
+    b->payload_base64 = q->body;
+    b->content_type = type;
+    return true;
+}

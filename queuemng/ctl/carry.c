@@ -13,10 +13,12 @@
 #include "common/json/json_scan.h"
 #include "common/task/queue_name.h"
 #include "common/task/rules.h"
+#include "queuemng/ctl/confirm.h"
 #include "queuemng/ctl/request.h"
 #include "queuemng/ctl_view/text.h"
 
 #define FORMAT      1
+#define ID_MAX      40
 #define BATCH_ROWS  100u
 #define BATCH_BYTES (TASK_BODY_MAX / 2) /* a longer submission goes alone */
 #define TRIES       60                  /* a second each: while a queue is full, or nobody has it */
@@ -208,6 +210,7 @@ struct import {
     char queue[TASK_NAME_MAX + 1];
     struct buf rows[BATCH_ROWS]; /* submissions of one queue */
     uint64_t line[BATCH_ROWS];
+    char id[BATCH_ROWS][ID_MAX + 1];
     unsigned n;
     size_t bytes;
     uint64_t at, made, same, bad, ended; /* at: line; ended: tasks, as the last line says, + 1 */
@@ -261,6 +264,8 @@ static unsigned read_rows(struct import *m, unsigned i, const json_t *list, bool
             break;
         m->made += status == 201;
         m->same += status == 200;
+        if (m->c->ids && status < 400)
+            puts(m->id[i + done]);
         if (status >= 400)
             *stop = !bad_line(m, m->line[i + done], ctl_str(row, "detail"));
     }
@@ -289,6 +294,8 @@ static int flush(struct import *m)
             rc = rc == CTL_OK ? CTL_REFUSED : rc;
         }
         buf_fini(&a.body);
+        if (m->c->ids)
+            ctl_put_end();
         i += done;
         tries = done > 0 ? 0 : tries + 1;
         if (rc == CTL_OK && !stop && i < m->n && tries == TRIES)
@@ -303,7 +310,7 @@ static int flush(struct import *m)
 }
 
 struct said { /* a line */
-    struct slice queue, submit;
+    struct slice queue, id, submit;
     json_int_t format;
     bool ends;
     uint64_t tasks;
@@ -321,8 +328,8 @@ static const char *read_line(struct said *l, char *text, size_t n)
     if (!json_scan_enter(&s, '{'))
         return "that is no JSON object";
     while (json_scan_member(&s, &first, &name)) {
-        if (slice_is(name, "queue")) {
-            (void)json_scan_text(&s, &l->queue);
+        if (slice_is(name, "queue") || slice_is(name, "id")) {
+            (void)json_scan_text(&s, slice_is(name, "id") ? &l->id : &l->queue);
             continue;
         }
         if (!json_scan_value(&s, &value))
@@ -344,6 +351,8 @@ static const char *unfit(const struct import *m, const struct said *l)
         return "it names no queue";
     if (!queue_matches(m->pool, l->queue.p, l->queue.n))
         return "its queue is none of this pool";
+    if (l->id.n == 0 || l->id.n > ID_MAX)
+        return "it has no id";
     return l->submit.n == 0 || l->submit.p[0] != '{' ? "it has no submission" : NULL;
 }
 
@@ -379,6 +388,8 @@ static int take_line(struct import *m, char *text, size_t n)
     m->queue[l.queue.n] = '\0';
     buf_reset(&m->rows[m->n]);
     buf_append(&m->rows[m->n], l.submit.p, l.submit.n);
+    memcpy(m->id[m->n], l.id.p, l.id.n);
+    m->id[m->n][l.id.n] = '\0';
     m->line[m->n++] = m->at;
     m->bytes += l.submit.n;
     return rc;
@@ -443,13 +454,83 @@ int cmd_task_import(struct ctl *c, char **argv)
         printf("%llu tasks would be submitted, %llu lines are refused\n", (unsigned long long)m->made,
                (unsigned long long)m->bad);
     else if (rc != CTL_USAGE)
-        printf("%llu tasks are new, %llu were there already, %llu lines were refused\n",
-               (unsigned long long)m->made, (unsigned long long)m->same, (unsigned long long)m->bad);
+        fprintf(c->ids ? stderr : stdout,
+                "%llu tasks are new, %llu were there already, %llu lines were refused\n", (unsigned long long)m->made,
+                (unsigned long long)m->same, (unsigned long long)m->bad);
     for (unsigned i = 0; i < BATCH_ROWS; i++)
         buf_fini(&m->rows[i]);
     if (!from_stdin)
         fclose(f);
     rc = rc == CTL_OK && m->bad > 0 ? CTL_REFUSED : rc;
     free(m);
+    return rc;
+}
+
+/* ---- and away where they were ---- */
+
+struct cancelled {
+    unsigned long long n, run, over;
+};
+
+static int cancel_one(struct ctl *c, const char *id, struct cancelled *n)
+{
+    struct ctl_answer a = { 0 };
+    int rc = ctl_ask(c, (struct ctl_call){ .method = "POST", .name = id,
+                                           .path = c->force ? "/v1/admin/tasks/*/cancel?force=true"
+                                                            : "/v1/admin/tasks/*/cancel" }, &a);
+    json_t *doc = rc == CTL_OK && a.status == 200 ? ctl_json(&a) : NULL;
+
+    if (doc != NULL && strcmp(ctl_str(doc, "state"), "running") == 0)
+        n->run++;
+    else if (doc != NULL)
+        n->n++;
+    else if (rc == CTL_OK && (a.status == 404 || a.status == 409))
+        n->over++;
+    else if (rc == CTL_OK)
+        rc = ctl_say_answer(c, &a, NULL);
+    json_decref(doc);
+    buf_fini(&a.body);
+    return rc;
+}
+
+static int cancel_all(struct ctl *c, FILE *f)
+{
+    struct cancelled n = { 0 };
+    char *id = NULL;
+    size_t room = 0;
+    int rc = CTL_OK;
+
+    while (rc == CTL_OK && getline(&id, &room, f) >= 0) {
+        id[strcspn(id, " \t\r\n")] = '\0';
+        if (*id != '\0')
+            rc = cancel_one(c, id, &n);
+    }
+    free(id);
+    printf("%llu tasks are cancelled, %llu run their last attempt, %llu were over or are not here\n", n.n, n.run, n.over);
+    return rc;
+}
+
+int cmd_task_cancel(struct ctl *c, char **argv)
+{
+    bool from_stdin = c->file != NULL && strcmp(c->file, "-") == 0;
+    json_t *none;
+    FILE *f;
+    int rc;
+
+    if ((argv[0] == NULL) == (c->file == NULL))
+        return ctl_fail(CTL_USAGE, "task cancel TASK, or task cancel --file FILE");
+    if (c->file == NULL)
+        return cmd_request(c, argv);
+    if (from_stdin && !c->yes)
+        return ctl_fail(CTL_USAGE, "ids from standard input need --yes: nobody can be asked there");
+    none = json_object();
+    rc = ctl_sure(c, none, "The tasks of the file are cancelled.\n", c->file);
+    json_decref(none);
+    f = rc != CTL_OK ? NULL : from_stdin ? stdin : fopen(c->file, "re");
+    if (f == NULL)
+        return rc != CTL_OK ? rc : ctl_fail(CTL_USAGE, "%s: %s", c->file, strerror(errno));
+    rc = cancel_all(c, f);
+    if (!from_stdin)
+        fclose(f);
     return rc;
 }

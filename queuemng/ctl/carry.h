@@ -6,5 +6,7 @@
 
 int cmd_task_export(struct ctl *c, char **argv);
 int cmd_task_import(struct ctl *c, char **argv);
+/* Cancels a task, or those of a file of ids: what an import has printed. */
+int cmd_task_cancel(struct ctl *c, char **argv);
 
 #endif

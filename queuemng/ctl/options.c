@@ -79,7 +79,8 @@ const struct ctl_option ctl_options[] = {
     { "force", 0, NULL, SETS(FLAG, force), .few = true,
       .help = "task cancel, cancel-all: also running tasks; their work may be done already" },
     { "file", 'f', "FILE", SETS(TEXT, file), .few = true,
-      .help = "apply, diff, task import: the same as FILE alone; - is standard input" },
+      .help = "apply, diff, task import: the same as FILE alone; task cancel: file of ids, a line "
+              "each; - is standard input" },
     { "dry-run", 0, NULL, SETS(FLAG, dry_run), .few = true,
       .help = "apply, edit, add, set, delete, rate, max, tiers, message, flush, reject, "
               "passthrough, release, task import: show what would change, and change nothing; exit code 1 if "
@@ -88,6 +89,8 @@ const struct ctl_option ctl_options[] = {
       .help = "task export: also tasks that run, as if they waited; their work may be done already" },
     { "keep-going", 0, NULL, SETS(FLAG, keep_going), .few = true,
       .help = "task import: go on behind a line that is refused" },
+    { "ids", 0, NULL, SETS(FLAG, ids), .few = true,
+      .help = "task import: print the id of each task once the pool has it, for task cancel --file" },
     { "server-token-file", 0, "F", SETS(TEXT, server_token_file), .few = true,
       .help = "task import: holds the token of a server that may submit (default: "
               "DIR/secrets/task.token)" },

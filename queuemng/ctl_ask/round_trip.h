@@ -49,7 +49,7 @@ struct ctl {
     const char *role, *queues, *pools, *until; /* for token add; NULL = not given */
     const char *user, *email, *group; /* likewise: whom a proxy has signed in */
     bool force;                   /* cancels also what runs */
-    bool running, keep_going;     /* task export: those, too; task import: beyond bad lines */
+    bool running, keep_going, ids; /* task export: those, too; task import: beyond bad lines; print ids */
     bool dry_run;                 /* only says what it would change */
     enum ctl_form form;           /* form of answers */
     enum colours_when colours;

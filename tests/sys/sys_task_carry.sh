@@ -55,8 +55,17 @@ wait_for 10 "a call is submitted" call_taken
 ctl task export gen && mv "$DIR/out" "$DIR/calls"
 check_eq "a call has its request" "$(jq -cS 'select(.submit) | .submit | del(.idempotency_key)' "$DIR/calls")" \
     "$(jq -cS '.then.method = "POST" | .then.headers = {"content-type": "application/json"}' <<<"$CALL")"
-ctl task import gen "$DIR/calls"
-check "and is one again" says '^1 tasks are new'
+ctl task import gen "$DIR/calls" --ids
+check "and is one again" complains '^1 tasks are new'
+check_eq "  whose id is printed once it is there" "$(cat "$DIR/out")" "$(jq -r 'select(.submit) | .id' "$DIR/calls")"
+mv "$DIR/out" "$DIR/ids"
+ctl task cancel --file "$DIR/ids" --yes
+check "so that it goes where it was" says '^1 tasks are cancelled, 0 run their last attempt, 0 were'
+ctl task cancel --file "$DIR/ids" --yes
+check "  once" says '^0 tasks are cancelled, 0 run .*, 1 were over'
+check_eq "  and is at the new place alone" "$(task_call "$R/v1/queues/gen/tasks" | jq .waiting)" 1
+ctl task cancel
+check "a cancel names a task, or a file" complains 'task cancel --file FILE'
 
 # ---- a new pool
 ctl pool delete 'ride/*' final --yes

@@ -491,6 +491,7 @@ Test(task_units, where_starts_may_be_missing_buckets_are_empty)
         restart(&r, snapshot != 0);
         rig_submit(&r, costing("a", 101));
         rig_submit(&r, costing("unheard", 100));
+        rig_submit(&r, costing("unheard", 50));
         cr_expect_eq(take_cost(&r, &key), 100, "what came in within a second");
         cr_expect_eq(take_cost(&r, &key), 0);
         rig_advance(&r, 10);

@@ -346,11 +346,17 @@ def play_all(cluster, todo, wall, jobs):
         lang = LANGUAGES[t[0]]
         return t[0], t[1], t[3], play(cluster, t[0], t[1], lang.argv, wall, lang.parts, shared[t[0]], meeting)
     order = sorted((t for t in todo if t[2] != "alone"), key=lambda t: t[1] not in rows.LONG)
-    first = [next((t for n in rows.FIRST for t in order if t[:2] == (c, n)), None) for c in shared]
+    first = [next((t for n in rows.FIRST for t in order if t[:2] == (c, n)), next((t for t in order if t[0] == c), None))
+             for c in shared]
     try:
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-            for those in ([t for t in order if t in first], [t for t in order if t not in first]):
-                for f in concurrent.futures.as_completed([pool.submit(one, t) for t in those]):
+            left, running, warm = order, {}, set()
+            while left or running:  # the others of a client begin when its first has ended
+                can = [t for t in left if t in first or t[0] in warm][:jobs - len(running)]
+                left = [t for t in left if t not in can]
+                running.update((pool.submit(one, t), t[0]) for t in can)
+                for f in concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED).done:
+                    warm.add(running.pop(f))
                     yield f.result()
         for name in dict.fromkeys(t[1] for t in todo if t[2] == "alone"):
             those = [t for t in todo if t[1] == name]

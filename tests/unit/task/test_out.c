@@ -98,6 +98,30 @@ Test(out, an_address_that_is_not_public_sees_no_connection)
     cr_expect_eq(got.fault, CALL_NONE, "%s", got.why);
 }
 
+Test(out, one_address_of_a_host_is_called_under_its_name)
+{
+    struct out_rules r = { .connect_ms = 1000, .proxy = "", .address = "127.0.0.1" };
+    char url[128], why[200];
+
+    snprintf(url, sizeof(url), "http://gen.invalid%s", strchr(rig.addr, ':'));
+    r.url = url;
+    out_target_free(target);
+    cr_assert_eq(out_target_new(&target, out, &r, NULL), 0);
+    cr_expect(out_target_is_refused(target, why, sizeof(why)));
+    cr_expect_str_eq(why, "127.0.0.1 is not public, and not in `allow`");
+    call("GET", "");
+    cr_expect_eq(got.fault, CALL_REFUSED);
+    cr_expect_eq(rig.connections, 0);
+    r.n_allow = 1;
+    cr_assert(ip_net_parse(&r.allow[0], "127.0.0.1"));
+    out_target_free(target);
+    cr_assert_eq(out_target_new(&target, out, &r, NULL), 0);
+    call("GET", "");
+    cr_expect_eq(got.fault, CALL_NONE, "%s", got.why);
+    snprintf(url, sizeof(url), "\r\nHost: gen.invalid%s\r\n", strchr(rig.addr, ':'));
+    cr_expect_not_null(strstr(rig.last, url), "%s", rig.last);
+}
+
 Test(out, a_target_that_hangs_costs_its_deadline)
 {
     rig.answer = NULL;

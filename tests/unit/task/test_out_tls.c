@@ -124,11 +124,13 @@ static struct call_span pem(char text[4096], const char *name, bool is_wanted)
     return (struct call_span){ text, (size_t)n };
 }
 
+static const char *tls_at; /* an address of the host that is called; NULL: any */
+
 static void tls_call(const char *host, bool ca, bool cert)
 {
     static char texts[3][4096];
     char url[64];
-    struct out_rules r = { .url = url, .connect_ms = 3000, .n_allow = 1, .proxy = "",
+    struct out_rules r = { .url = url, .address = tls_at, .connect_ms = 3000, .n_allow = 1, .proxy = "",
                            .ca = pem(texts[0], "ca.pem", ca), .cert = pem(texts[1], "s.pem", cert),
                            .key = pem(texts[2], "s.key", cert) };
     struct err e = { 0 };
@@ -150,6 +152,21 @@ Test(out_tls, a_certificate_must_be_of_the_ca_and_of_the_host)
     cr_expect_eq(got.fault, CALL_TLS, "%s", got.why);
     tls_call("127.0.0.1", true, false);
     cr_expect_eq(got.fault, CALL_TLS, "%s", got.why);
+    tls_end();
+}
+
+Test(out_tls, one_address_of_a_host_is_called_under_its_name)
+{
+    certify("2");
+    serve("");
+    tls_at = "127.0.0.2";
+    tls_call("localhost", true, false);
+    cr_expect_eq(got.status, 200, "%s", got.why);
+    tls_call("other.invalid", true, false);
+    cr_expect_eq(got.fault, CALL_TLS, "no name server is asked, and the certificate is of another name: %s", got.why);
+    tls_at = "127.0.0.300";
+    tls_call("localhost", true, false);
+    cr_expect_eq(got.fault, CALL_DNS, "%s", got.why);
     tls_end();
 }
 

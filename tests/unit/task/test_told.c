@@ -228,6 +228,21 @@ Test(told, what_was_not_sent_is_left)
     calls_fini(&calls);
 }
 
+Test(told, who_may_not_wait_is_told_when)
+{
+    struct msg_endpoint m = gen(1);
+    struct endpoint *ep;
+
+    m.on_quota = ON_QUOTA_REJECT;
+    ep = begin(&m);
+    cr_expect_eq(endpoint_over_quota(ep, 1, 1, NOW), 0);
+    answer(send(ep, 1, NOW), "1", "9s", "100", "20s", NOW);
+    cr_expect_eq(endpoint_over_quota(ep, 1, 1, NOW), 0);
+    cr_expect_eq(endpoint_over_quota(ep, 2, 1, NOW), 9000);
+    cr_expect_eq(endpoint_over_quota(ep, 1, 101, NOW), 20000);
+    calls_fini(&calls);
+}
+
 Test(told, a_reset_by_hand_and_other_fields_forget_it)
 {
     struct msg_endpoint m = gen(1);

@@ -146,6 +146,38 @@ Test(task_figures, a_wait_longer_than_max_wait_is_refused_at_once)
     cr_expect_eq(put_of("", 0, "").code, CODE_DONE, "the line is short enough");
 }
 
+static struct task_put_row put_costing(uint64_t cost)
+{
+    struct task_put one = of_key("", 0, "");
+
+    one.own.cost = cost + 1;
+    return put_row(&one);
+}
+
+/* A rate in units counts: those before it as if they cost what it does. */
+Test(task_figures, max_wait_counts_units)
+{
+    struct task_rules rules;
+    struct task_put_row r;
+
+    open_part(3, 8);
+    rules_default(&rules);
+    rules.max_wait_ms = 10000;
+    rules.queue_units_1 = 600; /* ten a second */
+    rules.queue_per_1 = PER_MINUTE;
+    rules.queue_room_1 = 100;
+    cr_assert_eq(engine_define(&tasktab_part(t, 3)->e, "q*", &rules), 0);
+    cr_assert_eq(put_costing(100).code, CODE_DONE);
+    pass(1000);
+    cr_assert_eq(take(RTR, "q", 1, 0)->n, 1);
+    cr_expect_eq(put_costing(50).code, CODE_DONE, "5 s");
+    r = put_costing(60);
+    cr_expect_eq(r.code, CODE_FULL + FULL_WAIT, "12 s");
+    cr_expect(r.too_long_ms >= 1900 && r.too_long_ms <= 2100, "%u", r.too_long_ms);
+    cr_expect_eq(put_costing(20).code, CODE_DONE, "4 s, as reckoned");
+    cr_expect_eq(put_costing(1000000000).code, CODE_FULL + FULL_WAIT, "it would hold up the line for years");
+}
+
 static uint8_t put_that_may_go_elsewhere(uint64_t may_wait_ms)
 {
     struct task_put one = of_key("", 0, "");

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/task/call.h"
+#include "common/task/payload.h"
 #include "common/ticket/task_token.h"
 #include "common/wire/codec.h"
 
@@ -105,6 +106,7 @@ static const char *put_then(struct buf *out, const struct bytes_of *then, unsign
 static const char *put(struct buf *out, const struct task_put *r, json_t *rest, bool is_call, unsigned depth)
 {
     bool holes = (r->chain & CHAIN_HOLES) != 0;
+    struct payload payload = is_call ? (struct payload){ .typed = false } : payload_of(r->body.p, r->body.n);
     struct call c = { .file = { .length = 0 } };
     const char *why = NULL;
     char *text;
@@ -117,6 +119,10 @@ static const char *put(struct buf *out, const struct task_put *r, json_t *rest, 
         set_head(rest, &c);
     if (is_call && why == NULL && !holes && c.body.n > 0)
         set(rest, "body_base64", base64(c.body));
+    if (payload.typed) {
+        set(rest, "payload_base64", base64(payload.bytes));
+        set(rest, "content_type", json_stringn(payload.type.p, payload.type.n));
+    }
     if (r->key1[0] != '\0')
         set(rest, "key", json_sprintf("%s%s%s", r->key1, r->key2[0] != '\0' ? "/" : "", r->key2));
     if (r->priority != 0)
@@ -135,7 +141,7 @@ static const char *put(struct buf *out, const struct task_put *r, json_t *rest, 
     buf_str(out, text != NULL ? text : "{}");
     out->failed |= text == NULL;
     free(text);
-    if (!is_call && r->body.n > 0)
+    if (!is_call && !payload.typed && r->body.n > 0)
         splice(out, "payload", r->body.p, r->body.n);
     else if (is_call && holes && why == NULL)
         splice(out, "body_json", c.body.p, c.body.n);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/task/call.h"
+#include "common/task/payload.h"
 #include "tests/lib/criterion.h"
 
 static const struct token_key key = { .mac = { 7 } };
@@ -46,6 +47,25 @@ Test(task_export, a_task_has_its_payload_and_a_key_that_is_always_the_same)
     cr_expect_eq(json_number_value(json_array_get(json_object_get(one, "payload"), 0)), 1.0);
     json_decref(one);
     json_decref(two);
+}
+
+Test(task_export, a_payload_that_is_no_json_has_its_type)
+{
+    const struct msg_task_get_ans m = { .no = 77, .state = TASK_WAITING, .queue = "q", .key1 = "", .key2 = "" };
+    const struct call_span type = { "image/png", 9 }, bytes = { "\x89PNG", 4 };
+    struct export_row x;
+    struct buf form;
+    json_t *j;
+
+    buf_init(&form);
+    payload_pack(&form, type, bytes);
+    x = with_body(form.data, form.len);
+    j = submit_of(&m, &x, "");
+    cr_expect_str_eq(json_string_value(json_object_get(j, "payload_base64")), "iVBORw==");
+    cr_expect_str_eq(json_string_value(json_object_get(j, "content_type")), "image/png");
+    cr_expect_null(json_object_get(j, "payload"));
+    json_decref(j);
+    buf_fini(&form);
 }
 
 Test(task_export, what_cannot_be_carried_says_why)

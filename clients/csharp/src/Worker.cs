@@ -115,7 +115,14 @@ namespace Segq
                 Stop();
                 JoinAsync().Wait();
             };
-            Console.CancelKeyPress += key;
+            try
+            {
+                Console.CancelKeyPress += key;
+            }
+            catch (PlatformNotSupportedException)
+            {
+                // no keyboard
+            }
             AppDomain.CurrentDomain.ProcessExit += exit;
             try
             {
@@ -125,7 +132,14 @@ namespace Segq
             }
             finally
             {
-                Console.CancelKeyPress -= key;
+                try
+                {
+                    Console.CancelKeyPress -= key;
+                }
+                catch (PlatformNotSupportedException)
+                {
+                    // nor was it there before
+                }
                 AppDomain.CurrentDomain.ProcessExit -= exit;
             }
             if (refused != null)

@@ -329,7 +329,7 @@ public final class Worker {
             backoff.fails = 0;
             if (tasks.isEmpty() && System.nanoTime() - asked < Math.max(100_000_000, wait.toNanos() / 2))
                 pause(100); // a router that stops does not wait
-        } catch (RuntimeException e) { // whatever was answered: this thread goes on
+        } catch (RuntimeException | OutOfMemoryError e) { // whatever was answered: this thread goes on
             Throwable why = Doing.bare(e);
             if (stopping || isHopeless(why))
                 return;
@@ -379,9 +379,9 @@ public final class Worker {
         if (idle > 0) {
             more.signal();
         } else if (!starting && threads < concurrency) {
-            starting = true;
-            threads++;
             daemon(this::work, "segq-work").start();
+            starting = true; // until it has the lock
+            threads++;
         }
     }
 

@@ -251,6 +251,75 @@ final class Tests {
         s.stop(0);
     }
 
+    // ---- workers ----
+
+    /** A router that has so many tasks, and to which all is well. */
+    private static HttpServer tasks(int n) throws Exception {
+        AtomicInteger left = new AtomicInteger(n);
+        return site(x -> {
+            Object asked = Json.read(x.getRequestBody().readAllBytes());
+            List<Object> rows = new ArrayList<>();
+            if (x.getRequestURI().getPath().endsWith("/take"))
+                for (int k = ((Long) Json.object(asked).get("n")).intValue(); k > 0 && left.getAndDecrement() > 0; k--)
+                    rows.add(Map.of("task", "T" + left.get(), "lease_id", "L", "attempt", 1, "payload", 1));
+            else
+                Json.list(asked).forEach(r -> rows.add(Map.of("status", 200)));
+            byte[] b = Json.bytes(x.getRequestURI().getPath().endsWith("/take") ? Map.of("tasks", rows) : rows);
+            x.sendResponseHeaders(200, b.length);
+            x.getResponseBody().write(b);
+            x.close();
+        });
+    }
+
+    private static long threads() {
+        return Thread.getAllStackTraces().keySet().stream().filter(t -> t.getName().equals("segq-work")).count();
+    }
+
+    /** What a worker's handlers do at most at a time, and the threads that it has meanwhile. */
+    private static int[] most(Worker.Handler handler, AtomicInteger now) throws Exception {
+        HttpServer s = tasks(150);
+        int[] most = new int[2];
+        CountDownLatch done = new CountDownLatch(150);
+        Worker w = new Worker(Client.of(url(s)), "q", j -> {
+            int n = now.incrementAndGet();
+            synchronized (most) {
+                most[0] = Math.max(most[0], n);
+            }
+            return handler.handle(j);
+        }).concurrency(100).onEvent((what, j, info) -> {
+            if (what.equals("succeeded"))
+                done.countDown();
+        });
+        w.start();
+        while (!done.await(50, TimeUnit.MILLISECONDS))
+            most[1] = Math.max(most[1], (int) threads());
+        w.stop();
+        w.join();
+        s.stop(0);
+        for (int i = 0; threads() > 0 && i < 1000; i++)
+            Thread.sleep(10);
+        is(threads(), 0L);
+        return most;
+    }
+
+    static void testHandlersThatBlockHaveAThreadEach() throws Exception {
+        AtomicInteger now = new AtomicInteger();
+        int[] most = most(j -> {
+            Thread.sleep(1000);
+            return now.decrementAndGet();
+        }, now);
+        is(most[0], 100);
+    }
+
+    static void testHandlersThatReturnStagesKeepNone() throws Exception {
+        AtomicInteger now = new AtomicInteger();
+        int[] most = most(j -> new CompletableFuture<Integer>().completeOnTimeout(1, 500, TimeUnit.MILLISECONDS)
+            .thenApply(v -> now.decrementAndGet()), now);
+        is(most[0], 100);
+        if (most[1] > 50)
+            throw new AssertionError(most[1] + " threads");
+    }
+
     static void testEvents() {
         List<Stream.Event> got = new ArrayList<>();
         Sse s = Sse.events(got::add);

@@ -44,7 +44,7 @@ namespace Segq
         internal void Extended(TimeSpan now)
         {
             Until = now + worker.Lease;
-            ExtendAt = now + TimeSpan.FromTicks(worker.Lease.Ticks / 2);
+            ExtendAt = now + TimeSpan.FromTicks(worker.Lease.Ticks / 3);
         }
 
         /// <summary>Its token: an idempotency key for what you do.</summary>

@@ -30,7 +30,7 @@ namespace Segq
         /// <summary>So many are taken ahead; their leases run.</summary>
         public int Prefetch;
 
-        /// <summary>Extended at half of it while the handler runs.</summary>
+        /// <summary>Extended at a third of it while the handler runs.</summary>
         public TimeSpan Lease = TimeSpan.FromSeconds(30);
 
         /// <summary>So long a take waits for tasks; idle, a worker ends within it.</summary>
@@ -449,7 +449,7 @@ namespace Segq
 
         // ---- leases ----
 
-        /// <summary>A request for all of a queue that are at half of their lease.</summary>
+        /// <summary>A request for all of a queue that are at a third of their lease.</summary>
         private async Task ExtendAsync()
         {
             for (; ; )

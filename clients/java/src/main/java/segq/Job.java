@@ -34,7 +34,7 @@ public final class Job {
     void extended(long now) {
         long leaseNs = worker.lease.toNanos();
         untilNs = now + leaseNs;
-        extendNs = now + leaseNs / 2;
+        extendNs = now + leaseNs / 3;
     }
 
     /** Its token: an idempotency key for what you do. */

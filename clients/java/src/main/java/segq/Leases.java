@@ -5,7 +5,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Extends the leases of what runs: a request for all of a queue that are at half of theirs. */
+/** Extends the leases of what runs: a request for all of a queue that are at a third of theirs. */
 final class Leases {
     private static final int BATCH = 1000;
     private final Worker worker;

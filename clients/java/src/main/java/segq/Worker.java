@@ -105,7 +105,7 @@ public final class Worker {
         return this;
     }
 
-    /** Extended at half of it while the handler runs; 30 s. */
+    /** Extended at a third of it while the handler runs; 30 s. */
     public Worker lease(Duration time) {
         if (time.isZero() || time.isNegative())
             throw new IllegalArgumentException("lease: more than 0");

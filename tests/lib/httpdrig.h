@@ -79,6 +79,9 @@ static inline void on_request(void *ctx, struct httpd_req *r, const struct http_
         take_up(q->body.p, q->body.n);
         if (!w.up_held)
             httpd_more(r);
+    } else if (q->path.n == 3 && memcmp(q->path.p, "/up", 3) == 0) {
+        take_up(q->body.p, q->body.n);
+        httpd_answer(r, 204, NULL, "", "", 0);
     } else if (q->path.n == 6 && memcmp(q->path.p, "/later", 6) == 0) {
         httpd_set_user(r, &w);
         w.held[w.n_held++] = r;

@@ -8,7 +8,6 @@ import (
 	"log"
 	"os"
 	"os/signal"
-	"runtime"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -83,8 +82,14 @@ func (j *Job) Traceparent() string {
 	return said.Traceparent
 }
 
-// Handler does a task. What it returns is the result (what encoding/json writes; nil: none); an error
-// has it tried again, with the error's words in its history: GiveBack says when. The context ends when
+// Bytes is a result that is no JSON, with its type; a []byte is one of application/octet-stream.
+type Bytes struct {
+	Body        []byte
+	ContentType string
+}
+
+// Handler does a task. What it returns is the result (what encoding/json writes, or Bytes; nil: none);
+// an error has it tried again, with the error's words in its history: GiveBack says when. The context ends when
 // the task is lost (cancelled by force, or its lease has ended), or must be given back.
 //
 // A task may run twice (a worker that dies, an answer that is lost): make repeats harmless, for example
@@ -158,27 +163,6 @@ type Worker struct {
 	base     context.Context // of handlers
 	taking   context.Context
 	giveUp   context.CancelFunc // of taking
-}
-
-// unsettled are the ends of a queue that are to be told.
-type unsettled struct {
-	rows    []end
-	telling bool
-}
-
-type end struct {
-	j   *Job
-	row settleRow
-}
-
-type settleRow struct {
-	Task    string          `json:"task"`
-	Verb    string          `json:"verb"`
-	LeaseID string          `json:"lease_id"`
-	Result  json.RawMessage `json:"result,omitempty"`
-	Reason  string          `json:"reason,omitempty"`
-	Delay   *span           `json:"delay,omitempty"`
-	Lease   span            `json:"lease,omitempty"`
 }
 
 // Run works until the context or the program is told to end (SIGTERM, SIGINT): then it takes nothing
@@ -486,7 +470,13 @@ func (w *Worker) do(ctx context.Context, j *Job) {
 
 func (w *Worker) succeeded(j *Job, result any) {
 	row := settleRow{Task: j.Token, Verb: "ack", LeaseID: j.LeaseID}
-	if result != nil {
+	switch r := result.(type) {
+	case nil:
+	case Bytes:
+		row.Bytes, row.Type = &r.Body, r.ContentType
+	case []byte:
+		row.Bytes = &r
+	default:
 		raw, err := encode(result)
 		if err != nil {
 			w.failed(j, fmt.Errorf("the result is no JSON: %w", err))
@@ -572,216 +562,5 @@ func (w *Worker) settle(j *Job, row settleRow, name string, err error) {
 	if begins {
 		go w.tellAll(j.Queue, u)
 	}
-	w.notify()
-}
-
-// ---- telling ----
-
-// tellAll tells the ends of a queue, many in a request, until there are none.
-func (w *Worker) tellAll(queue string, u *unsettled) {
-	runtime.Gosched() // ends that are about to come go with this one
-	for {
-		w.mu.Lock()
-		n, size := 0, 0
-		for ; n < len(u.rows) && n < batch && size < settleBytes; n++ {
-			size += len(u.rows[n].row.Result) + 200
-		}
-		rows := u.rows[:n:n]
-		u.rows = u.rows[n:]
-		if n == 0 {
-			u.rows, u.telling = nil, false
-			w.mu.Unlock()
-			return
-		}
-		w.mu.Unlock()
-		w.tellOrSay(queue, rows)
-		w.mu.Lock()
-		w.untold -= n
-		w.mu.Unlock()
-		w.notify()
-	}
-}
-
-// tellOrSay: what segq does not hear is tried again when its lease ends.
-func (w *Worker) tellOrSay(queue string, rows []end) {
-	if err := w.tell(queue, rows); err != nil {
-		w.say("trouble", nil, err)
-	}
-}
-
-func (w *Worker) settlement(ctx context.Context, queue string, rows []end, timeout time.Duration) ([]rowSaid, error) {
-	list := make([]settleRow, len(rows))
-	for i := range rows {
-		list[i] = rows[i].row
-	}
-	body, err := encode(list)
-	if err != nil {
-		return nil, err
-	}
-	return w.c.outcomes(ctx, &ask{method: "POST", path: "/v1/queues/" + esc(queue) + "/tasks/settle", body: body,
-		timeout: timeout, retryFor: -1}, len(rows))
-}
-
-// tell asks until each row has an answer, as long as a lease.
-func (w *Worker) tell(queue string, rows []end) error {
-	b, until := backoff{from: 200 * time.Millisecond}, time.Now().Add(w.lease)
-	for len(rows) > 0 {
-		said, err := w.settlement(context.Background(), queue, rows, 0)
-		var refused *APIError
-		switch {
-		case err != nil && passing(err):
-			w.say("trouble", nil, err)
-			if err := tellLater(&b, until, err); err != nil {
-				return err
-			}
-			continue
-		case err != nil:
-			one := !errors.As(err, &refused) || refused.Status == 400 || refused.Status == 413
-			if len(rows) > 1 && one { // one of them: each alone tells which
-				for i := range rows {
-					w.tellOrSay(queue, rows[i:i+1])
-				}
-				return nil
-			}
-			if len(rows) > 1 || !one || !plainer(&rows[0].row, err) {
-				return err
-			}
-			continue
-		}
-		var again []end
-		var late error
-		for i, r := range said {
-			e := rows[i]
-			switch {
-			case r.Status == 429 || r.Status >= 500:
-				again, late = append(again, e), r.err()
-			case (r.Status == 400 || r.Status == 413) && plainer(&e.row, r.err()):
-				again, late = append(again, e), r.err()
-			case r.Status >= 400:
-				w.say("lost", e.j, r.err())
-			}
-		}
-		if rows = again; len(rows) > 0 {
-			if err := tellLater(&b, until, late); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func tellLater(b *backoff, until time.Time, err error) error {
-	pause := b.next(err)
-	if time.Now().Add(pause).After(until) {
-		return err
-	}
-	time.Sleep(pause)
-	return nil
-}
-
-// plainer is in place of an end that is refused (a result that is too long, a delay that is none): a
-// nack that says so. false: it was that.
-func plainer(row *settleRow, why error) bool {
-	if row.Delay == nil && row.Result == nil {
-		return false
-	}
-	row.Verb, row.Result, row.Delay, row.Reason = "nack", nil, nil, reason(fmt.Errorf("its end was refused: %w", why))
-	return true
-}
-
-// ---- leases ----
-
-func every(d time.Duration, over chan struct{}, do func(time.Time)) {
-	tick := time.NewTicker(longer(d, time.Millisecond))
-	defer tick.Stop()
-	for {
-		select {
-		case <-over:
-			return
-		case now := <-tick.C:
-			do(now)
-		}
-	}
-}
-
-// extendDue asks once for all that are at half of their lease.
-func (w *Worker) extendDue(now time.Time) {
-	due := map[string][]end{}
-	var late []*Job
-	w.mu.Lock()
-	for j := range w.jobs {
-		if !j.until.After(now) {
-			late = append(late, j)
-		} else if !j.extendAt.After(now) {
-			due[j.Queue] = append(due[j.Queue], end{j, settleRow{
-				Task: j.Token, Verb: "extend", LeaseID: j.LeaseID, Lease: span(w.lease)}})
-		}
-	}
-	w.mu.Unlock()
-	for _, j := range late {
-		w.lose(j, errors.New("segq: its lease has ended"))
-	}
-	for queue, rows := range due {
-		for n := 0; n < len(rows); n += batch {
-			w.extendSome(queue, rows[n:min(n+batch, len(rows))])
-		}
-	}
-}
-
-func (w *Worker) extendSome(queue string, rows []end) {
-	asked := time.Now()
-	said, err := w.settlement(context.Background(), queue, rows, longer(time.Second, w.lease/4))
-	if err != nil { // the next turn tries again
-		w.say("trouble", nil, err)
-		return
-	}
-	for i, r := range said {
-		j := rows[i].j
-		switch {
-		case r.Status < 400:
-			w.mu.Lock()
-			j.until, j.extendAt = asked.Add(w.lease), asked.Add(w.lease/2)
-			w.mu.Unlock()
-			w.say("extended", j, nil)
-		case r.Status != 429 && r.Status < 500:
-			w.lose(j, r.err())
-		}
-	}
-}
-
-// tellProgress tells the newest word of each job.
-func (w *Worker) tellProgress(time.Time) {
-	said := map[*Job][]byte{}
-	w.mu.Lock()
-	for j := range w.jobs {
-		if j.said != nil {
-			said[j], j.said = j.said, nil
-		}
-	}
-	w.mu.Unlock()
-	for j, body := range said {
-		err := w.c.call(context.Background(), &ask{method: "POST", path: task(j.Token) + "/progress", body: body,
-			timeout: longer(time.Second, w.lease/4), retryFor: -1}, nil)
-		var refused *APIError
-		if errors.As(err, &refused) && (refused.Status == 409 || refused.Status == 410) {
-			w.lose(j, err)
-		} else if err != nil {
-			w.say("trouble", j, err)
-		}
-	}
-}
-
-// lose: it is not ours any more: its handler is told, and its end is nobody's business.
-func (w *Worker) lose(j *Job, err error) {
-	w.mu.Lock()
-	if j.over {
-		w.mu.Unlock()
-		return
-	}
-	j.over = true
-	delete(w.jobs, j)
-	w.mu.Unlock()
-	w.say("lost", j, err)
-	w.cancelled(j)
 	w.notify()
 }

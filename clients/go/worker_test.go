@@ -336,3 +336,28 @@ func TestReasonsAreShort(t *testing.T) {
 	is(t, "bytes", len(r), 200)
 	is(t, "empty", reason(errors.New("\n")), "failed")
 }
+
+func TestBytes(t *testing.T) {
+	got, err := encode(Submission{PayloadBase64: []byte{}, ContentType: "image/png"})
+	is(t, "an empty payload", fmt.Sprint(string(got), err), `{"content_type":"image/png","payload_base64":""}<nil>`)
+	got, err = encode(Submission{Path: "/", BodyBase64: []byte{255}})
+	is(t, "a body", fmt.Sprint(string(got), err), `{"path":"/","body_base64":"/w=="}<nil>`)
+	l := &lines{waiting: []string{`1`, `2`, `3`}}
+	_, _ = works(t, l, func(_ context.Context, j *Job) (any, error) {
+		switch string(j.Payload) {
+		case "1":
+			return []byte{255}, nil
+		case "2":
+			return Bytes{Body: []byte{}, ContentType: "image/png"}, nil
+		}
+		return json.RawMessage(`{"a": 1}`), nil
+	}, func(e *events) bool { return e.of("succeeded") == 3 }, Concurrency(1))
+	var rows []string
+	for _, r := range l.settled {
+		row, _ := encode(r)
+		rows = append(rows, string(row))
+	}
+	is(t, "ends", strings.Join(rows, "\n"), `{"task":"T0","verb":"ack","lease_id":"L","result_base64":"/w=="}
+{"task":"T1","verb":"ack","lease_id":"L","result_base64":"","content_type":"image/png"}
+{"task":"T2","verb":"ack","lease_id":"L","result":{"a":1}}`)
+}

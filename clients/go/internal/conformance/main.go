@@ -532,6 +532,13 @@ type payload struct {
 }
 
 func handle(ctx context.Context, job *segq.Job) (any, error) {
+	if job.ContentType != "" {
+		body := job.PayloadBase64
+		for i, j := 0, len(body)-1; i < j; i, j = i+1, j-1 {
+			body[i], body[j] = body[j], body[i]
+		}
+		return segq.Bytes{Body: body, ContentType: job.ContentType}, nil
+	}
 	var p payload
 	if err := job.Decode(&p); err != nil {
 		return nil, err

@@ -166,6 +166,7 @@ Test(httpd_pieces, who_goes_amid_it_has_gone)
     UNTIL(w.pieces > 0);
     shutdown(fd, SHUT_WR);
     UNTIL(w.n_gone == 1);
+    cr_expect_eq(httpd_counts(w.h)->closed_body_deadline, 0, "it is known at once");
     cr_expect_eq(w.up_ends, 0);
     close(fd);
     stop();

@@ -17,6 +17,20 @@ namespace Segq
         }
     }
 
+    /// <summary>A handler's result that is no JSON, with its Content-Type; a byte[] alone is
+    /// application/octet-stream.</summary>
+    public sealed class Bytes
+    {
+        public byte[] Body { get; }
+        public string ContentType { get; }
+
+        public Bytes(byte[] body, string contentType = "application/octet-stream")
+        {
+            Body = body;
+            ContentType = contentType;
+        }
+    }
+
     /// <summary>A task in a handler's hands.</summary>
     public sealed class Job
     {

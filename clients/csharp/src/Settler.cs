@@ -19,7 +19,7 @@ namespace Segq
             internal Job Job;
             internal Dictionary<string, object> Row;
 
-            internal int Size { get { return (Json.Get(Row, "result") as Json.Written)?.Text.Length ?? 0; } }
+            internal int Size { get { return ((Json.Get(Row, "result") ?? Json.Get(Row, "result_base64")) as Json.Written)?.Text.Length ?? 0; } }
         }
 
         internal int Untold; // under the worker's lock, as are the ends
@@ -192,11 +192,13 @@ namespace Segq
         /// so. null: it was that.</summary>
         private static End Plainer(End r, string why)
         {
-            if (!r.Row.ContainsKey("delay") && !r.Row.ContainsKey("result"))
+            if (!r.Row.ContainsKey("delay") && !r.Row.ContainsKey("result") && !r.Row.ContainsKey("result_base64"))
                 return null;
             var row = new Dictionary<string, object>(r.Row);
             row.Remove("delay");
             row.Remove("result");
+            row.Remove("result_base64");
+            row.Remove("content_type");
             row["verb"] = "nack";
             row["reason"] = Plain("its end was refused: " + why);
             return new End { Job = r.Job, Row = row };

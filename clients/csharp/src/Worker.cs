@@ -48,7 +48,7 @@ namespace Segq
     /// <summary>Takes tasks, runs a handler for each, and says how it ended. It takes only what it can begin, extends the
     /// leases of what runs, tells ends together, and at the end finishes what runs or gives it back. A task may run twice (a
     /// worker that dies, an answer that is lost): make repeats harmless, for example with job.Task as idempotency key.
-    /// What a handler returns is the result (null: none). What it throws gives the task back: Nack, or anything else, whose
+    /// What a handler returns is the result (null: none; Bytes: no JSON). What it throws gives the task back: Nack, or anything else, whose
     /// words are the reason. job.Lost is cancelled when the task is lost.</summary>
     public sealed class Worker
     {
@@ -384,7 +384,13 @@ namespace Segq
         private void Succeeded(Job j, object result)
         {
             var row = Row(j, "ack");
-            if (result != null)
+            var bytes = result is byte[] ? new Bytes((byte[])result) : result as Bytes;
+            if (bytes != null)
+            {
+                row["result_base64"] = new Json.Written(Json.Write(Convert.ToBase64String(bytes.Body)));
+                row["content_type"] = bytes.ContentType;
+            }
+            else if (result != null)
             {
                 try
                 {

@@ -245,6 +245,8 @@ namespace Segq
 
         private static object Handle(Job j)
         {
+            if (j.ContentType != null)
+                return new Bytes(j.PayloadBase64.Reverse().ToArray(), j.ContentType);
             var times = Json.Number(j["times"]) ?? 99;
             if (j["fail"] is string && j.Attempt <= times)
                 throw new InvalidOperationException((string)j["fail"]);

@@ -17,7 +17,7 @@ final class Settler {
 
     private record End(Job job, Map<String, Object> row) {
         int size() {
-            return row.get("result") instanceof Json.Written w ? w.text().length() : 0;
+            return row.getOrDefault("result", row.get("result_base64")) instanceof Json.Written w ? w.text().length() : 0;
         }
     }
 
@@ -162,11 +162,13 @@ final class Settler {
     /** In place of an end that is refused (a result that is too long, a delay that is none): a nack that says so.
      *  null: it was that. */
     private static End plainer(End r, String why) {
-        if (!r.row.containsKey("delay") && !r.row.containsKey("result"))
+        if (!r.row.containsKey("delay") && !r.row.containsKey("result") && !r.row.containsKey("result_base64"))
             return null;
         Map<String, Object> row = new LinkedHashMap<>(r.row);
         row.remove("delay");
         row.remove("result");
+        row.remove("result_base64");
+        row.remove("content_type");
         row.put("verb", "nack");
         row.put("reason", reason(new Nack("its end was refused: " + why)));
         return new End(r.job, row);

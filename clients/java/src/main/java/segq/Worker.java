@@ -3,6 +3,7 @@ package segq;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Base64;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -28,7 +29,7 @@ public final class Worker {
     private static final long IDLE_NS = 10_000_000_000L;     // so long a thread waits for a job
     private static final long GATHER_NS = 2_000_000;         // so long a take waits for more slots while others work
 
-    /** Does a task. What it returns is the result (null: none); a CompletionStage is waited for, and keeps no thread.
+    /** Does a task. What it returns is the result (null: none; a byte[] or {@link Bytes}: what is no JSON); a CompletionStage is waited for, and keeps no thread.
      *  What it throws gives the task back: {@link Nack}, or anything else, whose words are the reason. It is
      *  interrupted, or the stage cancelled, when the task is lost. */
     @FunctionalInterface
@@ -460,7 +461,11 @@ public final class Worker {
 
     private void succeeded(Job j, Object result) {
         Map<String, Object> row = row(j, "ack");
-        if (result != null) {
+        Object bytes = result instanceof byte[] b ? new Bytes(b, "application/octet-stream") : result;
+        if (bytes instanceof Bytes b) {
+            row.put("result_base64", new Json.Written(Json.write(Base64.getEncoder().encodeToString(b.body()))));
+            row.put("content_type", b.contentType());
+        } else if (result != null) {
             try {
                 row.put("result", new Json.Written(Json.write(result)));
             } catch (IllegalArgumentException e) {

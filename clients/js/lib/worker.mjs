@@ -20,6 +20,8 @@ const GATHER_MS = 2;            // so long a take waits for more slots while oth
 const traces = new AsyncLocalStorage();
 trace.current = () => traces.getStore();
 
+const turn = () => new Promise(ok => (globalThis.setImmediate || setTimeout)(ok));
+
 /** Thrown by a handler: the task is given back, and tried again after `delay` (seconds, or "30s"). */
 export class Nack extends Error {
   constructor(reason = '', { delay } = {}) {
@@ -169,7 +171,11 @@ export class Worker {
     while (!this._stopping) {
       const free = slots - this._used;
       if (free > 0 && this._untold < UNSETTLED_MAX) {
-        until ??= now() + GATHER_MS;
+        if (until === undefined) {
+          until = now() + GATHER_MS;
+          if (free < slots) await turn(); // those that end now, all together
+          continue;
+        }
         if (free * 2 >= slots || now() >= until) return Math.min(BATCH, free);
       }
       await this._change(until ? Math.max(1, until - now()) : 200);
@@ -284,7 +290,7 @@ export class Worker {
     ends.push([j, row]);
     if (!ends.busy) {
       ends.busy = true;
-      (globalThis.setImmediate || setTimeout)(() => this._settle(j.queue, ends)); // with those that end in this turn
+      turn().then(() => this._settle(j.queue, ends)); // with those that end in this turn
     }
     this._say(name, j, info);
   }

@@ -326,6 +326,16 @@ static void do_follow(struct question *q)
 
 /* ---- workers, webhooks ---- */
 
+static json_t *backwards(struct segq_job *job)
+{
+    char out[256];
+    size_t n = job->n_bytes < sizeof(out) ? job->n_bytes : sizeof(out);
+
+    for (size_t i = 0; i < n; i++)
+        out[i] = ((const char *)job->bytes)[n - 1 - i];
+    return segq_bytes(job, out, n, job->content_type);
+}
+
 static json_t *handle(struct segq_job *job, void *ctx)
 {
     const json_t *p = job->payload;
@@ -333,6 +343,8 @@ static json_t *handle(struct segq_job *job, void *ctx)
     int again = job->attempt <= (int)number(p, "times", 99);
 
     (void)ctx;
+    if (job->bytes != NULL)
+        return backwards(job);
     pause_ms(number(p, "ms", 0));
     if (progress != NULL)
         segq_job_progress(job, (int)number(progress, "percent", -1), segq_text(progress, "text"),

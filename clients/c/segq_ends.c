@@ -45,8 +45,13 @@ static int make_plainer(struct work *x, const char *why)
 {
     char text[400], reason[SEGQ_REASON_MAX + 1];
 
-    if (json_object_get(x->row, "result") == NULL && json_object_get(x->row, "delay") == NULL)
+    if (json_object_get(x->row, "result") == NULL && x->bytes == NULL &&
+        json_object_get(x->row, "delay") == NULL)
         return 0;
+    json_decref(x->bytes);
+    x->bytes = NULL;
+    json_object_del(x->row, "result_base64");
+    json_object_del(x->row, "content_type");
     snprintf(text, sizeof(text), "its end was refused: %s", why);
     segq_plain(reason, text);
     json_object_del(x->row, "result");

@@ -43,7 +43,8 @@ json_t *segq_submit(struct segq_client *c, const char *queue, json_t *payload, j
         key = strdup(segq_text(q.value, "idempotency_key"));
         json_object_del(q.value, "idempotency_key");
     }
-    if (json_object_get(q.value, "path") == NULL)
+    if (json_object_get(q.value, "path") == NULL &&
+        json_object_get(q.value, "payload_base64") == NULL)
         json_object_set_new(q.value, "payload", payload != NULL ? payload : json_null());
     else
         json_decref(payload);

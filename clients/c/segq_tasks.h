@@ -47,9 +47,10 @@ void segq_client_times(struct segq_client *c, long timeout_ms, long retry_for_ms
 
 /* ---- tasks ---- */
 
-/* One task. members: name, key, delay, priority, unique, cost, ... of TaskSubmit; NULL: none. A
- * submission has an Idempotency-Key, so that a lost answer never makes two tasks; who repeats it
- * after an error gives a name, or idempotency_key. */
+/* One task. members: name, key, delay, priority, unique, cost ... of TaskSubmit; NULL: none.
+ * payload NULL: null, or payload_base64 and content_type of the members. A submission has an
+ * Idempotency-Key, so that a lost answer never makes two tasks; who repeats it after an error gives
+ * a name, or idempotency_key. */
 json_t *segq_submit(struct segq_client *c, const char *queue, json_t *payload, json_t *members,
                     struct segq_error *e);
 /* Many, 1000 in a request: an array of TaskSubmit. Their outcomes, in that order: status, task,
@@ -78,13 +79,18 @@ const char *segq_text(const json_t *o, const char *member);
 struct segq_job { /* a task in a handler's hands */
     const char *task, *queue, *key; /* key: NULL if it has none */
     int attempt;
-    json_t *payload; /* stays the job's */
+    json_t *payload; /* stays the job's. NULL: it is no JSON, but */
+    const void *bytes;
+    size_t n_bytes;
+    const char *content_type;
     const char *lease_id;
 };
 /* Returns the result (json_null(): done, without one). NULL: it failed, and is tried again: return
  * segq_nack(job, "no paper", "5m") says why and when; delay NULL: as the pool says. */
 typedef json_t *(*segq_handler)(struct segq_job *job, void *ctx);
 json_t *segq_nack(struct segq_job *job, const char *reason, const char *delay);
+/* A result that is no JSON, copied: return segq_bytes(job, png, n, "image/png"). */
+json_t *segq_bytes(struct segq_job *job, const void *p, size_t n, const char *content_type);
 /* 1: cancelled by force, or its lease has ended: another worker may have it. */
 int segq_job_lost(struct segq_job *job);
 /* Says how far it is, for looks: percent 0 to 100 (-1: none), 200 bytes of text or NULL, 1 KiB of

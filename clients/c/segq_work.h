@@ -14,6 +14,8 @@ struct work { /* a task that was taken */
     struct segq_job job; /* first: it is what handlers have */
     struct segq_worker *w;
     json_t *said; /* owned; the texts of job are its */
+    unsigned char *raw; /* owned: job.bytes */
+    json_t *bytes; /* the result that is none: members of the end */
     int64_t until_ms, extend_at_ms; /* of its lease */
     int refs; /* of its slot, of `ends`, of who asks for it without the lock */
     int begun, over, lost;

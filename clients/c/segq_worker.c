@@ -5,6 +5,7 @@
 #endif
 #include "segq_work.h"
 
+#include <openssl/evp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +48,8 @@ void segq_unref(struct work *x)
     if (--x->refs > 0)
         return;
     json_decref(x->said);
+    json_decref(x->bytes);
+    free(x->raw);
     json_decref(x->progress);
     json_decref(x->row);
     free(x);
@@ -86,6 +89,20 @@ json_t *segq_nack(struct segq_job *job, const char *reason, const char *delay)
     segq_plain(x->reason, reason);
     snprintf(x->delay, sizeof(x->delay), "%s", delay != NULL ? delay : "");
     return NULL;
+}
+
+json_t *segq_bytes(struct segq_job *job, const void *p, size_t n, const char *content_type)
+{
+    struct work *x = (struct work *)job;
+    unsigned char *text = malloc((n + 2) / 3 * 4 + 1);
+
+    if (text == NULL)
+        return segq_nack(job, "no memory", NULL);
+    EVP_EncodeBlock(text, p, (int)n);
+    json_decref(x->bytes);
+    x->bytes = json_pack("{s:s, s:s}", "result_base64", text, "content_type", content_type);
+    free(text);
+    return json_null();
 }
 
 int segq_job_lost(struct segq_job *job)
@@ -139,6 +156,20 @@ static int free_slots(struct segq_worker *w)
     return 0;
 }
 
+/* What stands in place of a payload that is no JSON. */
+static void take_bytes(struct work *x)
+{
+    const char *text = json_string_value(json_object_get(x->said, "payload_base64"));
+    size_t n = text != NULL ? strlen(text) : 0;
+
+    x->job.content_type = json_string_value(json_object_get(x->said, "content_type"));
+    if (text == NULL || (x->raw = malloc(n / 4 * 3 + 1)) == NULL)
+        return;
+    x->job.bytes = x->raw;
+    if (n > 0 && EVP_DecodeBlock(x->raw, (const unsigned char *)text, (int)n) > 0)
+        x->job.n_bytes = n / 4 * 3 - (text[n - 1] == '=') - (text[n - 2] == '=');
+}
+
 /* NULL: it is no task. said stays the caller's. */
 static struct work *new_work(struct segq_worker *w, json_t *said)
 {
@@ -158,6 +189,7 @@ static struct work *new_work(struct segq_worker *w, json_t *said)
     x->job.lease_id = segq_text(said, "lease_id");
     x->job.attempt = (int)json_integer_value(json_object_get(said, "attempt"));
     x->job.payload = json_object_get(said, "payload");
+    take_bytes(x);
     x->until_ms = segq_now_ms() + w->o.lease_ms;
     x->extend_at_ms = segq_now_ms() + w->o.lease_ms / 2;
     return x;
@@ -275,6 +307,8 @@ static void finish(struct work *x, json_t *result)
         json_object_set_new(row, "reason", json_string(why));
         if (x->delay[0] != '\0')
             json_object_set_new(row, "delay", json_string(x->delay));
+    } else if (x->bytes != NULL) {
+        json_object_update(row, x->bytes);
     } else if (!json_is_null(result)) {
         json_object_set(row, "result", result);
     }

@@ -109,6 +109,7 @@ const verbs = {
   async webhook(id, { keys, headers, body }) { return new segq.Webhook(keys).verify(headers, body); },
   async work(id, { queues, concurrency = 4, lease_s = 30, coroutines }, { client }) {
     const handle = async job => {
+      if (job.content_type) return new segq.Bytes(job.payload.reverse(), job.content_type);
       const { payload: p, attempt } = job;
       if (p.progress) job.progress(p.progress);
       if (p.then_ms) await pause(p.then_ms);

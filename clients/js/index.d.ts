@@ -328,7 +328,13 @@ export interface CallMembers extends CallOptions {
   /** "/v1/route" where the endpoint is a route. */
   base?: string;
 }
-/** A submission: a row of submitMany(), the task of a schedule. */
+/** Of a payload or a result that is no JSON. */
+export class Bytes {
+  constructor(body: Uint8Array, contentType?: string);
+  readonly body: Uint8Array;
+  readonly contentType: string;
+}
+/** A submission: a row of submitMany(), the task of a schedule. A payload is JSON, a Uint8Array, or Bytes. */
 export function taskBody(payload?: Json, members?: TaskMembers): TaskSubmit;
 export function isOver(task: { state: string }): boolean;
 

@@ -6,7 +6,7 @@ import { Transport, path } from './transport.mjs';
 
 export * from './errors.mjs';
 export { Line } from './people.mjs';
-export { FINAL, Operator, isOver, taskBody } from './tasks.mjs';
+export { Bytes, FINAL, Operator, isOver, taskBody } from './tasks.mjs';
 export { Answer, Stream, Transport, VERSION } from './transport.mjs';
 
 /** routers: addresses, any of which will do. token: of a server that submits or takes tasks; people's calls

@@ -17,6 +17,22 @@ const BEAT_MS = 20000; // longest silence of a stream that has beats
 const encoder = new TextEncoder();
 export const bytes = text => encoder.encode(text).length;
 
+const base64 = raw => globalThis.Buffer ? Buffer.from(raw).toString('base64') : btoa(Array.from(raw, b => String.fromCharCode(b)).join(''));
+
+/** Of a payload or a result that is no JSON: bytes, and their Content-Type. */
+export class Bytes {
+  constructor(body, contentType = 'application/octet-stream') {
+    this.body = body;
+    this.contentType = contentType;
+  }
+}
+
+/** The members of it, of a name (payload, result); undefined: it is JSON. */
+export function bytesAs(name, v) {
+  if (v instanceof Uint8Array) v = new Bytes(v);
+  return v instanceof Bytes ? { [`${name}_base64`]: base64(v.body), content_type: v.contentType } : undefined;
+}
+
 // The trace context (W3C, `traceparent`) of what is done now: a worker sets it around a handler, submissions
 // and calls hand it on.
 export const trace = { current: () => undefined };
@@ -34,15 +50,15 @@ const right = url => url.split('/v1/tasks/').at(-1).split('/')[0];
 
 /** A submission (TaskSubmit of proto/openapi.yaml): a row of submitMany(), the task of a schedule, of `then`
  * (with `queue`). members.path and what belongs to it: of a queue that has an endpoint, in place of the
- * payload. The trace context goes into those headers, or into a payload that is an object. */
+ * payload. A payload is JSON, a Uint8Array, or Bytes. The trace context goes into those headers, or into a payload that is an object. */
 export function taskBody(payload, members = {}) {
-  const out = { ...members }, at = trace.current();
+  const out = { ...bytesAs('payload', payload), ...members }, at = trace.current();
   if (typeof out.unique === 'string') out.unique = { key: out.unique };
   if (out.path === undefined && out.payload_base64 === undefined) out.payload = payload === undefined ? null : payload;
   if (at && out.path !== undefined) {
     if (!Object.keys(out.headers || {}).some(h => h.toLowerCase() === 'traceparent')) out.headers = { ...out.headers, traceparent: at };
-  } else if (at && isObject(payload)) {
-    out.payload = { traceparent: at, ...payload };
+  } else if (at && isObject(out.payload)) {
+    out.payload = { traceparent: at, ...out.payload };
   }
   return out;
 }

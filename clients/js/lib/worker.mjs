@@ -10,7 +10,7 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { ApiError, NetworkError, TooFast, Unavailable } from './errors.mjs';
-import { BATCH, bytes, trace } from './tasks.mjs';
+import { BATCH, bytes, bytesAs, trace } from './tasks.mjs';
 import { Backoff, isObject, now, path, sleep } from './transport.mjs';
 
 const REASON_MAX = 200;         // bytes
@@ -36,6 +36,7 @@ export class Nack extends Error {
 export class Job {
   constructor(said, queue, leaseMs) {
     Object.assign(this, { queue }, said);
+    if (said.payload_base64 !== undefined) this.payload = Buffer.from(said.payload_base64, 'base64'); // of content_type
     this._until = now() + leaseMs;
     this._extendAt = now() + leaseMs / 2;
     this._over = false;
@@ -254,8 +255,10 @@ export class Worker {
   }
 
   _succeeded(j, result) {
-    const row = { task: j.task, verb: 'ack', lease_id: j.lease_id };
-    if (result !== undefined && result !== null) {
+    const row = { task: j.task, verb: 'ack', lease_id: j.lease_id, ...bytesAs('result', result) };
+    if (row.result_base64 !== undefined) {
+      j._size = row.result_base64.length;
+    } else if (result !== undefined && result !== null) {
       let text;
       try {
         text = JSON.stringify(result);
@@ -427,8 +430,8 @@ export class Worker {
 
 /** In place of an end that is refused (a result that is too long, a delay that is none): a nack that says
  * so; undefined: it was that. */
-function plainer({ result, delay, ...row }, why) {
-  if (result === undefined && delay === undefined) return undefined;
+function plainer({ result, result_base64, content_type, delay, ...row }, why) {
+  if (result === undefined && result_base64 === undefined && delay === undefined) return undefined;
   return { ...row, verb: 'nack', reason: reasonOf(new Nack(`its end was refused: ${why}`)) };
 }
 

@@ -527,6 +527,18 @@ test('broken connections lose nothing, one refused end spoils no others, a refus
   assert.match(w.ends.find(e => e.task === 'T7').reason, /its end was refused: too long/);
 });
 
+test('payloads and results that are no JSON', async t => {
+  assert.deepEqual(taskBody(new all.Bytes(Buffer.from([0, 255]), 'image/png'), { key: 'a' }), { payload_base64: 'AP8=', content_type: 'image/png', key: 'a' });
+  assert.deepEqual(taskBody(new Uint8Array([1])), { payload_base64: 'AQ==', content_type: 'application/octet-stream' });
+  assert.deepEqual(taskBody(undefined, { payload_base64: 'AQ==' }), { payload_base64: 'AQ==' });
+  const w = await line(t, [task(1, { payload: undefined, payload_base64: 'AP8=', content_type: 'image/png' })]);
+  const k = work(w, j => new all.Bytes(j.payload.reverse(), j.content_type));
+  await until(() => w.ends.length === 1);
+  k.stop();
+  await k.over;
+  assert.deepEqual([w.ends[0].result_base64, w.ends[0].content_type, 'result' in w.ends[0]], ['/wA=', 'image/png', false]);
+});
+
 test('several queues; the one whose node is away delays no others', async t => {
   const w = await line(t, [task(1, { queue: 'a' }), task(2, { queue: 'b' })], (said, q) => q.url.includes('/a/') ? { status: 503 } : undefined);
   const k = work(w, () => 1, { queues: ['a', 'b'], leaseMs: 700 });

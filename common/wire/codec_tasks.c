@@ -210,6 +210,7 @@ MESSAGE(endpoint, Endpoint, NULL, NUM(epoch), NAME(name), NUM(serial), NUM(versi
         COL(readings, max, reading_max), COL_TEXT(readings, metric, reading_metric, READING_METRIC_MAX),
         COL_TEXT(readings, labels, reading_labels, READING_LABELS_MAX),
         NUMS(unit_rates, n_unit_rates, unit_rates, 3 * UNIT_RATES_MAX), NUM(unit_part), NUM(unit_kept),
+        IN(n_shared, 0, UNIT_RATES_MAX), NUM(shared_part),
         TEXT(used, COST_POINTER_MAX), TEXT(used_header, COST_HEADER_MAX), IN(used_most, 0, TASK_COST_MAX),
         IN(on_quota, 0, ON_QUOTA_NKINDS - 1), TEXT(address, ENDPOINT_NET_MAX),
         TEXT(told, TOLD_ROWS_MAX), NUMS(told_word, n_told_word, told_word, 2 * TOLD_MAX))

@@ -183,6 +183,8 @@ struct msg_endpoint {
     uint64_t *unit_rates;  /* all nodes together. None: any units may begin */
     uint64_t unit_part;    /* share of these rates, of UNIT_PARTS; 0: none */
     uint64_t unit_kept;    /* share that nobody else has had since its last link ended */
+    uint32_t n_shared;     /* the last so many rates are its budget's; */
+    uint64_t shared_part;  /* share of those, of UNIT_PARTS */
     const char *used;        /* where an answer says how many units its call took; "": nowhere */
     const char *used_header; /* name of the field of its head that does; "": none */
     uint64_t used_most;      /* bound of what it says */

@@ -184,13 +184,14 @@ void admin_task_queues(struct admin_call *c)
 
 /* ---- budgets ------------------------------------------------------------------------------------- */
 
-/* Writes a rate per second; any: null. */
+/* Writes a rate per second, and a part of 1 of rates in units; any: null. */
 static json_t *bears_json(struct bears n)
 {
     json_t *rate = n.rate != ENDPOINT_ANY ? json_real((double)n.rate / 1000) : json_null();
     json_t *slots = n.slots != ENDPOINT_ANY ? json_integer((json_int_t)n.slots) : json_null();
+    json_t *units = n.shared < ENDPOINT_ANY ? json_real((double)n.shared / UNIT_PARTS) : json_null();
 
-    return json_pack("{s:o,s:o}", "rate_per_s", rate, "active", slots);
+    return json_pack("{s:o,s:o,s:o}", "rate_per_s", rate, "active", slots, "units_part", units);
 }
 
 struct listing {
@@ -224,10 +225,11 @@ static void add_budget(void *ctx, const void *view)
         return;
     }
     (void)json_array_append_new(
-        l->list, json_pack("{s:s,s:I,s:s,s:o,s:o,s:o,s:o}", "name", v->def->name, "version",
+        l->list, json_pack("{s:s,s:I,s:s,s:o,s:o,s:o,s:o,s:o}", "name", v->def->name, "version",
                            (json_int_t)v->version, "limited_by", v->limited_by, "whole",
                            bears_json(v->whole), "used", bears_json(v->used), "held",
-                           bears_json(v->held), "members", members.list));
+                           bears_json(v->held), "rates", admin_unit_rates(&v->def->rates, &v->sum), "members",
+                           members.list));
 }
 
 void admin_budgets(struct admin_call *c)

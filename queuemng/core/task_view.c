@@ -270,7 +270,8 @@ uint64_t mng_lacks_workers(const struct mng_pool_view *v)
 
 static struct bears both(struct bears a, struct bears b)
 {
-    return (struct bears){ u64_min(a.rate + b.rate, ENDPOINT_ANY), u64_min(a.slots + b.slots, ENDPOINT_ANY), 0 };
+    return (struct bears){ u64_min(a.rate + b.rate, ENDPOINT_ANY), u64_min(a.slots + b.slots, ENDPOINT_ANY), 0,
+                           u64_min(a.shared + b.shared, ENDPOINT_ANY) };
 }
 
 static struct mng_member_view endpoint_view(struct mendpoint *x)
@@ -279,7 +280,7 @@ static struct mng_member_view endpoint_view(struct mendpoint *x)
                                  .weight = x->def.budget.weight, .part = x->claim.aim };
 
     each_share(x, s) {
-        v.used = both(v.used, (struct bears){ s->held.rate, s->st.in_flight, 0 });
+        v.used = both(v.used, (struct bears){ s->held.rate, s->st.in_flight, 0, s->held.shared });
         v.held = both(v.held, s->held);
     }
     return v;
@@ -290,7 +291,7 @@ void mng_each_member(const struct mng *m, const char *budget, mng_each_fn fn, vo
     each_queue(m, q)
         if (strcmp(q->def.budget.name, budget) == 0) {
             struct mng_member_view v = { "queue", q->def.name, q->def.budget.weight, q->claim.aim,
-                                         { q->budget_rate, slots_inside(m, q), 0 },
+                                         { q->budget_rate, slots_inside(m, q), 0, 0 },
                                          budget_queue_holds(m, q) };
 
             fn(ctx, &v);
@@ -310,6 +311,16 @@ static void add_used(void *ctx, const void *view)
     *n = both(*n, ((const struct mng_member_view *)view)->used);
 }
 
+/* Rates of a budget stand behind an endpoint's own. */
+static void add_units(const struct mng *m, const struct mbudget *b, struct endpoint_row *sum)
+{
+    each_endpoint(m, x)
+        if (budget_with_units(m, x) == b)
+            each_share(x, s)
+                for (size_t i = 0; i < b->def.rates.n && x->def.rates.n + i < UNIT_RATES_MAX; i++)
+                    sum->used[i] += s->st.used[x->def.rates.n + i];
+}
+
 void mng_each_budget(const struct mng *m, mng_each_fn fn, void *ctx)
 {
     each_budget(m, b) {
@@ -318,6 +329,7 @@ void mng_each_budget(const struct mng *m, mng_each_fn fn, void *ctx)
                                      .held = budget_held(m, b) };
 
         mng_each_member(m, b->def.name, add_used, &v.used);
+        add_units(m, b, &v.sum);
         fn(ctx, &v);
     }
 }

@@ -137,6 +137,7 @@ struct mng_budget_view {
     const char *limited_by;    /* the metric; "fixed", "fallback"; "" without a rate */
     struct bears whole, used;  /* now; ENDPOINT_ANY: any. used: the sum of its members' */
     struct bears held;         /* part that cannot be given to others: release/budgets.h */
+    struct endpoint_row sum;   /* used[]: units that are gone from the room of each of its rates in units */
 };
 void mng_each_budget(const struct mng *m, mng_each_fn fn, void *ctx);
 

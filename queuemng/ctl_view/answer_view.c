@@ -58,12 +58,30 @@ LIST_VIEW(view_pools, "pools", "no pools\n", COL("POOL", "{match}"),
     COL(head, "{+whole." path ":{used." path "%} of {whole." path "%}" unit        \
             "|{+part." path ":{used." path "%} of {part." path "%}" unit "|-}}")
 
+/* "20000 of 100000/minute" of a budget; "25 %" of a member. */
+static void put_budget_units(struct buf *b, const json_t *row, const char *path)
+{
+    const json_t *r;
+    size_t i;
+
+    if (ctl_member(row, "member") != NULL) {
+        ctl_say(b, row, "{+part.units_part:{part.units_part%}|-}");
+        return;
+    }
+    if (json_array_size(ctl_member(row, path)) == 0)
+        buf_str(b, "-");
+    json_array_foreach(ctl_member(row, path), i, r) {
+        buf_str(b, i > 0 ? ", " : "");
+        ctl_say(b, r, "{used=} of {units=}/{per}");
+    }
+}
+
 void view_budgets(struct buf *b, const json_t *doc)
 {
     static const struct col cols[] = {
         COL("BUDGET", "{name}"), COL("MEMBER", "{?member:{kind} {member}|-}"),
         COL(">WEIGHT", "{?member:{weight#}|-}"), USED(">RATE", "rate_per_s", "/s"),
-        USED(">ACTIVE", "active", ""), COL("LIMITED_BY", "{?member:-|{limited_by}}"),
+        USED(">ACTIVE", "active", ""), COL("UNITS", "rates", put_budget_units), COL("LIMITED_BY", "{?member:-|{limited_by}}"),
     };
     const json_t *x, *member;
     struct table t;

@@ -211,3 +211,16 @@ void put_us(struct buf *b, const json_t *o, const char *path)
 
     buf_printf(b, ms < 10 ? "%.1f ms" : "%.0f ms", ms);
 }
+
+void view_unit_rates(struct buf *b, const json_t *k, const char *path)
+{
+    const json_t *list = ctl_member(k, path), *r;
+    size_t i;
+
+    if (json_array_size(list) == 0)
+        ctl_say(b, k, "{?inherit:pool's|any}");
+    json_array_foreach(list, i, r) {
+        buf_str(b, i > 0 ? "," : "");
+        ctl_say(b, r, "{units=}/{per}");
+    }
+}

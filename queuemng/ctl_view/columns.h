@@ -76,4 +76,7 @@ void colours_on(bool on); /* at first they are off */
 /* Appends the text, in its colour if there are any. */
 void colour_put(struct buf *b, enum colour colour, const char *text);
 
+/* Writes rates in units: "100000/minute,2000000/day"; "any". */
+void view_unit_rates(struct buf *b, const json_t *row, const char *path);
+
 #endif

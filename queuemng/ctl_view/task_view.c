@@ -302,26 +302,12 @@ LIST_VIEW(view_task_keys, "keys", "no keys\n", COL("KEY", "{key}"), COL(">WAITIN
           COL(">RUNNING", "{running#}"), COL("STOPPED_BY", "limits", put_limits),
           COL("UNTIL", "{limited_until@}"), COL("PINNED", "{?pinned:pinned|-}"))
 
-/* "100000/minute,2000000/day"; "any" */
-static void put_unit_rates(struct buf *b, const json_t *k, const char *path)
-{
-    const json_t *list = ctl_member(k, path), *r;
-    size_t i;
-
-    if (json_array_size(list) == 0)
-        ctl_say(b, k, "{?inherit:pool's|any}");
-    json_array_foreach(list, i, r) {
-        buf_str(b, i > 0 ? "," : "");
-        ctl_say(b, r, "{units=}/{per}");
-    }
-}
-
 #define KEY_LIMIT(path) "{?inherit:pool's|{?" path ":{" path "%}|any}}"
 LIST_VIEW(view_pinned_keys, "keys", "no key is pinned\n", COL("QUEUE", "{queue}"),
           COL("KEY", "{key}"), COL("STATE", "{?paused:PAUSED|open}"),
           COL(">RATE", KEY_LIMIT("rate_per_s")),
           COL(">MAX_CONCURRENT", KEY_LIMIT("max_concurrent")), COL(">WEIGHT", KEY_LIMIT("weight")),
-          COL("UNITS", "rates", put_unit_rates))
+          COL("UNITS", "rates", view_unit_rates))
 
 LIST_VIEW(view_busiest, "queues", "no queue has a task that waits or is dead\n",
           COL("QUEUE", "{queue}"), COL(">WAITING", "{waiting#}"), COL(">RUNNING", "{running#}"),

@@ -152,6 +152,7 @@ const struct cfg_key budget_def_keys[] = {
       "distance below a tier's border to which the metric must fall before the rate rises", 0, 0, 0 },
     { "max_active", CFG_INT, AT(max_active), "0", 0, TASKS_MAX, true,
       "people inside and calls under way, together; 0 = any", 0, 0, 0 },
+    UNIT_RATES_KEY(AT(rates), "units of calls that begin, of all its endpoints together"),
     { 0 },
 };
 
@@ -162,7 +163,7 @@ int budget_def_check(const struct budget_def *d, struct err *e)
     if (rc == 0 && strlen(d->name) > NAME_MAX_LEN - strlen("budget:"))
         rc = err_set(e, SQ_EINVAL, "its name is longer than %zu characters",
                      NAME_MAX_LEN - strlen("budget:"));
-    if (rc == 0 && !budget_has_rate(d) && d->max_active == 0)
-        rc = err_set(e, SQ_EINVAL, "it needs rate_per_s, limits or max_active");
+    if (rc == 0 && !budget_has_rate(d) && d->max_active == 0 && d->rates.n == 0)
+        rc = err_set(e, SQ_EINVAL, "it needs rate_per_s, limits, max_active or rates");
     return rc < 0 ? err_wrap(e, "budget %s", d->name) : 0;
 }

@@ -4,7 +4,7 @@
 #ifndef SEGQ_BUDGET_DEF_H
 #define SEGQ_BUDGET_DEF_H
 
-#include "common/config/cfg.h"
+#include "queuemng/policy/unit_rate_def.h"
 
 /* Limits by metrics, of a queue of people, a pool of task queues, or a budget: metrics with tiers, each
  * with a rate. */
@@ -42,6 +42,7 @@ struct budget_def {
     struct cfg_list limits; /* struct def_limit */
     double fallback_per_s, hysteresis;
     int64_t max_active;     /* people inside and calls under way together; 0: any */
+    struct cfg_list rates;  /* struct unit_rate_def: units of calls that begin; people cost none */
 };
 
 struct budget_member { /* part of a queue's or an endpoint's definition */

@@ -91,7 +91,8 @@ static struct bears wants(const struct claim *c)
 {
     return (struct bears){ u64_max(c->wants.rate, c->wanted.rate),
                            u64_max(c->wants.slots, c->wanted.slots),
-                           u64_max(c->wants.units, c->wanted.units) };
+                           u64_max(c->wants.units, c->wanted.units),
+                           u64_max(c->wants.shared, c->wanted.shared) };
 }
 
 /* ---- whose turn it is ------------------------------------------------------------ */
@@ -149,24 +150,31 @@ static uint64_t *of(struct bears *b, size_t at)
     return (uint64_t *)(void *)((char *)b + at);
 }
 
+static bool takes(const struct claim *c, size_t at)
+{
+    return c->aim.slots != 0 && !(c->people && at == offsetof(struct bears, shared));
+}
+
 /* Divides the rate, or units. */
 static void rate_aims(struct claim **v, size_t n, uint64_t whole, size_t at, struct fair *f)
 {
     size_t can = 0;
 
-    for (size_t i = 0; i < n; i++) { /* members with a slot stand first */
+    for (size_t i = 0; i < n; i++) {
         struct bears w = wants(v[i]);
 
-        f[i] = (struct fair){ .wants = u64_min(*of(&w, at), whole),
-                              .least = u64_max(whole / (LEAST_PART * n), 1),
-                              .weight = v[i]->weight, .has = *of(&v[i]->aim, at), .part = whole };
+        if (takes(v[i], at))
+            f[can++] = (struct fair){ .wants = u64_min(*of(&w, at), whole),
+                                      .least = u64_max(whole / (LEAST_PART * n), 1),
+                                      .weight = v[i]->weight, .has = *of(&v[i]->aim, at), .part = whole };
         *of(&v[i]->aim, at) = 0;
-        can += v[i]->aim.slots != 0;
     }
     if (whole != ENDPOINT_ANY)
         fair_divide(f, can, whole);
-    for (size_t i = 0; i < can; i++)
-        *of(&v[i]->aim, at) = f[i].part;
+    can = 0;
+    for (size_t i = 0; i < n; i++)
+        if (takes(v[i], at))
+            *of(&v[i]->aim, at) = f[can++].part;
 }
 
 void claims_divide(struct claim **v, size_t n, struct bears whole, msec_t now, struct fair *f)
@@ -175,4 +183,5 @@ void claims_divide(struct claim **v, size_t n, struct bears whole, msec_t now, s
     slots_aims(v, n, whole.slots, now, f);
     rate_aims(v, n, whole.rate, offsetof(struct bears, rate), f);
     rate_aims(v, n, whole.units, offsetof(struct bears, units), f);
+    rate_aims(v, n, whole.shared, offsetof(struct bears, shared), f);
 }

@@ -27,7 +27,8 @@ void fair_divide(struct fair *v, size_t n, uint64_t whole);
 struct bears { /* ENDPOINT_ANY: any */
     uint64_t rate; /* per 1000 s */
     uint64_t slots;
-    uint64_t units; /* parts of rates in units, of UNIT_PARTS; a budget has none */
+    uint64_t units;  /* parts of its own rates in units, of UNIT_PARTS */
+    uint64_t shared; /* parts of its budget's, of UNIT_PARTS; of a budget: of its own */
 };
 
 struct claim { /* a member */
@@ -36,6 +37,7 @@ struct claim { /* a member */
     msec_t since_ms;            /* since when that is no slot, or some */
     uint64_t weight;            /* 1 to 1000 */
     uint64_t no;                /* order among equals: the lower goes first */
+    bool people;                /* no part of `shared`: who is let in costs no units */
     uint8_t turn;               /* turn in a division: see the source */
 };
 

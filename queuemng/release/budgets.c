@@ -46,7 +46,8 @@ static struct bears held_by_calls(const struct mng *m, const struct mbudget *b)
 
     each_endpoint_of(m, b, x)
         each_share(x, s)
-            n = (struct bears){ sum(n.rate, s->held.rate), sum(n.slots, s->held.slots), 0 };
+            n = (struct bears){ sum(n.rate, s->held.rate), sum(n.slots, s->held.slots), 0,
+                                sum(n.shared, s->held.shared) };
     return n;
 }
 
@@ -59,7 +60,7 @@ struct bears budget_queue_holds(const struct mng *m, const struct mqueue *q)
 {
     const struct mbudget *b = budget_of(m, &q->def.budget);
 
-    return b != NULL ? (struct bears){ q->budget_rate, queue_slots(m, b, q), 0 } : (struct bears){ 0 };
+    return b != NULL ? (struct bears){ q->budget_rate, queue_slots(m, b, q), 0, 0 } : (struct bears){ 0 };
 }
 
 static struct bears with_left(const struct mng *m, const struct mbudget *b, struct bears n)
@@ -134,20 +135,28 @@ static struct bears unheld(const struct mng *m, const struct mbudget *b)
 {
     struct bears n = budget_held(m, b);
 
-    return (struct bears){ less(b->whole.rate, n.rate), less(b->whole.slots, n.slots), 0 };
+    return (struct bears){ less(b->whole.rate, n.rate), less(b->whole.slots, n.slots), 0,
+                           less(b->whole.shared, n.shared) };
 }
 
 struct bears budget_unheld(const struct mng *m, const struct mendpoint *x)
 {
     const struct mbudget *b = budget_of(m, &x->def.budget);
 
-    return b != NULL ? unheld(m, b) : (struct bears){ ENDPOINT_ANY, ENDPOINT_ANY, 0 };
+    return b != NULL ? unheld(m, b) : (struct bears){ ENDPOINT_ANY, ENDPOINT_ANY, 0, ENDPOINT_ANY };
 }
 
 struct bears budget_part(const struct mng *m, const struct mendpoint *x)
 {
     return budget_of(m, &x->def.budget) != NULL ? x->claim.aim
-                                                : (struct bears){ ENDPOINT_ANY, ENDPOINT_ANY, 0 };
+                                                : (struct bears){ ENDPOINT_ANY, ENDPOINT_ANY, 0, ENDPOINT_ANY };
+}
+
+const struct mbudget *budget_with_units(const struct mng *m, const struct mendpoint *x)
+{
+    const struct mbudget *b = budget_of(m, &x->def.budget);
+
+    return b != NULL && b->def.rates.n > 0 ? b : NULL;
 }
 
 uint64_t budget_lets_in(const struct mng *m, const struct mqueue *q)
@@ -210,13 +219,13 @@ static struct bears could_use(const struct mng *m, const struct mqueue *q)
     }
     inside -= u64_min(inside, credit);
     if (lets_nobody_in(q))
-        return (struct bears){ 0, inside, 0 };
+        return (struct bears){ 0, inside, 0, 0 };
     if (q->def.mode != MODE_SLOTS && q->rel.last_ms != 0)
         own = (uint64_t)(q->rel.own_per_s * 1000);
     rate = u64_min(1000 * waiting + (uint64_t)(1250 * came), own);
     inside += waiting + (uint64_t)(1.25 * came);
     return (struct bears){ rate, q->def.mode != MODE_RATE ? u64_min(inside, (uint64_t)q->def.max_active)
-                                                          : inside, 0 };
+                                                          : inside, 0, 0 };
 }
 
 /* ---- divided --------------------------------------------------------------------- */
@@ -228,6 +237,7 @@ static size_t members(struct mng *m, const struct mbudget *b, struct claim **v)
     each_queue_of(m, b, q) {
         q->claim.weight = (uint64_t)q->def.budget.weight;
         q->claim.no = q->id;
+        q->claim.people = true;
         if (v != NULL)
             v[n] = &q->claim;
         n++;
@@ -289,8 +299,10 @@ void budgets_tick(struct mng *m, bool second)
 {
     each_budget(m, b) {
         struct bears whole = { rate_now(m, b), b->def.max_active != 0 ? (uint64_t)b->def.max_active
-                                                                       : ENDPOINT_ANY, 0 };
-        bool changed = whole.rate != b->whole.rate || whole.slots != b->whole.slots;
+                                                                       : ENDPOINT_ANY, 0,
+                               b->def.rates.n > 0 ? UNIT_PARTS : ENDPOINT_ANY };
+        bool changed = whole.rate != b->whole.rate || whole.slots != b->whole.slots ||
+                       whole.shared != b->whole.shared;
 
         b->whole = whole;
         if (second)
@@ -306,11 +318,22 @@ void budgets_tick(struct mng *m, bool second)
 
 /* ---- members --------------------------------------------------------------------- */
 
-int budget_named(const struct mng *m, const struct budget_member *x, struct err *e)
+/* Each of them is a bucket of the endpoint's at its nodes. */
+static int counts_units(const struct budget_def *b, size_t rates, struct err *e)
 {
-    if (x->name[0] == 0 || defined_find(m, DEF_BUDGET, x->name) != NULL)
+    if (b->rates.n == 0 || b->rates.n + rates <= UNIT_RATES_MAX)
         return 0;
-    return err_set(e, SQ_EINVAL, "there is no budget %s", x->name);
+    return err_set(e, SQ_EINVAL, "its rates and those of budget %s are %zu: at most %d together", b->name,
+                   rates + b->rates.n, UNIT_RATES_MAX);
+}
+
+int budget_named(const struct mng *m, const struct budget_member *x, size_t rates, struct err *e)
+{
+    const struct mbudget *b = x->name[0] != 0 ? defined_find(m, DEF_BUDGET, x->name) : NULL;
+
+    if (x->name[0] != 0 && b == NULL)
+        return err_set(e, SQ_EINVAL, "there is no budget %s", x->name);
+    return b != NULL ? counts_units(&b->def, rates, e) : 0;
 }
 
 static int counts_inside(const struct budget_def *b, const struct queue_def *d, struct err *e)
@@ -324,7 +347,7 @@ static int counts_inside(const struct budget_def *b, const struct queue_def *d, 
 int budget_takes_queue(const struct mng *m, const struct queue_def *d, struct err *e)
 {
     const struct mbudget *b = defined_find(m, DEF_BUDGET, d->budget.name);
-    int rc = budget_named(m, &d->budget, e);
+    int rc = budget_named(m, &d->budget, 0, e);
 
     return rc < 0 || b == NULL ? rc : counts_inside(&b->def, d, e);
 }
@@ -365,11 +388,16 @@ static int change(struct mng *m, struct mbudget *b, const struct budget_def *d, 
     each_queue(m, q)
         if (rc == 0 && strcmp(q->def.budget.name, d->name) == 0)
             rc = counts_inside(d, &q->def, e);
+    each_endpoint_of(m, b, x)
+        if (rc == 0 && counts_units(d, x->def.rates.n, e) < 0)
+            rc = err_wrap(e, "endpoint %s", x->def.name);
     if (rc < 0)
         return rc;
     rc = defined_change(DEF_BUDGET, b, d, e);
-    if (rc == 0)
+    if (rc == 0) {
         b->release = (struct release){ 0 };
+        m->tasks.split = true; /* endpoints tell nodes its rates in units */
+    }
     return rc;
 }
 

@@ -30,6 +30,8 @@ double budget_rate(const struct mng *m, const struct mqueue *q);
 
 /* An endpoint's part; without a budget, any. */
 struct bears budget_part(const struct mng *m, const struct mendpoint *x);
+/* Returns its budget, if that has rates in units: bears.shared is the endpoint's part of them; NULL. */
+const struct mbudget *budget_with_units(const struct mng *m, const struct mendpoint *x);
 /* Returns what no member of its budget holds; without a budget, any. */
 struct bears budget_unheld(const struct mng *m, const struct mendpoint *x);
 
@@ -53,8 +55,8 @@ SQ_CHECK int budget_may_remove(const struct mng *m, const void *budget, bool fin
 void budget_remove(struct mng *m, void *budget);
 
 /* May it name this budget? SQ_EINVAL: there is none; a queue must count who is inside, if the budget
- * has max_active. */
-SQ_CHECK int budget_named(const struct mng *m, const struct budget_member *x, struct err *e);
+ * has max_active; an endpoint with `rates` rates in units and the budget have too many together. */
+SQ_CHECK int budget_named(const struct mng *m, const struct budget_member *x, size_t rates, struct err *e);
 SQ_CHECK int budget_takes_queue(const struct mng *m, const struct queue_def *d, struct err *e);
 
 #endif

@@ -92,6 +92,7 @@ struct mshare { /* a node's share of an endpoint */
     bool heard;            /* `st` is of its present link */
     uint64_t serial;         /* serial of that; 0: none on its present link */
     uint64_t version, burst; /* in it: of the definition; of the rate */
+    uint64_t shared_version; /* in it: of its budget with rates in units */
     uint64_t orders;         /* in it: mendpoint.orders */
     bool owner;              /* has a partition of a pool with the endpoint */
     bool confirmed;          /* the node has said that `serial` is in force */

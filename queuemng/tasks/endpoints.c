@@ -85,18 +85,22 @@ static uint64_t burst_of(const struct mendpoint *x, uint64_t rate, uint64_t whol
 static void say(struct mng *m, const struct mendpoint *x, struct mshare *s, uint64_t whole_rate, bool over)
 {
     struct bears v = { u64_min(s->held.rate, s->claim.aim.rate), u64_min(s->held.slots, s->claim.aim.slots),
-                       u64_min(s->held.units, s->claim.aim.units) };
+                       u64_min(s->held.units, s->claim.aim.units), u64_min(s->held.shared, s->claim.aim.shared) };
+    const struct mbudget *b = budget_with_units(m, x);
+    uint64_t shared_version = b != NULL ? b->version : 0;
     bool same;
 
     if (over)
         v.slots = u64_min(v.slots, s->said.slots);
     same = s->serial != 0 && s->version == x->version && s->orders == x->orders && s->said.rate == v.rate &&
-           s->said.slots == v.slots && s->said.units == v.units;
+           s->said.slots == v.slots && s->said.units == v.units && s->said.shared == v.shared &&
+           s->shared_version == shared_version;
     if (!s->node->registered || (same && (s->confirmed || m->now_ms - s->told_ms < MNG_AGAIN_MS)))
         return;
     if (!same) {
         s->serial = (m->epoch << 32) + ++m->tasks.serials;
         s->version = x->version;
+        s->shared_version = shared_version;
         s->orders = x->orders;
         s->said = v;
         s->burst = burst_of(x, v.rate, whole_rate);
@@ -111,7 +115,7 @@ static bool still_there(struct mng *m, struct mendpoint *x, struct mshare *s)
     bool over = s->node->peer == 0 &&
                 m->now_ms - s->left_ms >= x->def.deadline_ms + LEASE_OVER_MS;
 
-    if (s->owner || (!over && (s->held.rate != 0 || s->held.slots != 0 || s->held.units != 0)))
+    if (s->owner || (!over && (s->held.rate != 0 || s->held.slots != 0 || s->held.units != 0 || s->held.shared != 0)))
         return true;
     endpoint_drop(m, s->node, x->def.name);
     share_free(x, s);
@@ -122,12 +126,13 @@ static bool still_there(struct mng *m, struct mendpoint *x, struct mshare *s)
 /* Returns its own limits, or its part of its budget. */
 static struct bears whole_of(const struct mng *m, struct mendpoint *x)
 {
-    struct bears part = budget_part(m, x), own = { rate_of(&x->def), endpoint_slots(&x->def), units_of(&x->def) };
+    struct bears part = budget_part(m, x), own = { rate_of(&x->def), endpoint_slots(&x->def), units_of(&x->def), 0 };
 
     if (x->gone)
-        return (struct bears){ ENDPOINT_ANY, 0, own.units };
+        return (struct bears){ ENDPOINT_ANY, 0, own.units, ENDPOINT_ANY };
     x->by_budget = part.rate < own.rate || part.slots < own.slots;
-    return (struct bears){ u64_min(own.rate, part.rate), u64_min(own.slots, part.slots), own.units };
+    return (struct bears){ u64_min(own.rate, part.rate), u64_min(own.slots, part.slots), own.units,
+                           part.shared };
 }
 
 static void divide(struct mng *m, struct mendpoint *x)
@@ -139,16 +144,18 @@ static void divide(struct mng *m, struct mendpoint *x)
         if (still_there(m, x, s)) {
             over |= s->held.slots > unheld.slots;
             unheld = (struct bears){ less(unheld.rate, s->held.rate), less(unheld.slots, s->held.slots),
-                                     less(unheld.units, s->held.units) };
+                                     less(unheld.units, s->held.units), less(unheld.shared, s->held.shared) };
         }
     left = budget_unheld(m, x);
-    unheld = (struct bears){ u64_min(unheld.rate, left.rate), u64_min(unheld.slots, left.slots), unheld.units };
+    unheld = (struct bears){ u64_min(unheld.rate, left.rate), u64_min(unheld.slots, left.slots), unheld.units,
+                             u64_min(unheld.shared, left.shared) };
     demand_aims(m, x, whole);
     each_share(x, s) {
         bool more = raise(&s->held.rate, s->claim.aim.rate, &unheld.rate);
 
         more |= raise(&s->held.slots, s->claim.aim.slots, &unheld.slots);
         more |= raise(&s->held.units, s->claim.aim.units, &unheld.units);
+        more |= raise(&s->held.shared, s->claim.aim.shared, &unheld.shared);
         if (more)
             put_later(m, x);
         say(m, x, s, whole.rate, over);
@@ -207,11 +214,11 @@ static void in_force(struct mng *m, struct mendpoint *x, struct mshare *s)
 {
     uint64_t rate = u64_min(s->held.rate, s->said.rate);
     uint64_t slots = u64_min(s->held.slots, u64_max(s->said.slots, s->st.in_flight));
-    uint64_t units = u64_min(s->held.units, s->said.units);
+    uint64_t units = u64_min(s->held.units, s->said.units), shared = u64_min(s->held.shared, s->said.shared);
 
-    if (rate == s->held.rate && slots == s->held.slots && units == s->held.units)
+    if (rate == s->held.rate && slots == s->held.slots && units == s->held.units && shared == s->held.shared)
         return;
-    s->held = (struct bears){ rate, slots, units };
+    s->held = (struct bears){ rate, slots, units, shared };
     put_later(m, x);
 }
 
@@ -276,13 +283,13 @@ void on_endpoint_status(struct mng *m, struct mtask_node *n, const struct msg_en
     }
 }
 
-/* Parts of its rates in units: all while calls wait for its share, else by those that began. */
-static uint64_t units_used(const struct endpoint_def *d, const struct mshare *s)
+/* Parts of rates in units: all while calls wait for its share, else by those that began. */
+static uint64_t units_used(const struct cfg_list *rates, const struct mshare *s)
 {
     double began = 1.25 * (double)(s->st.units - (s->st.units >= s->units ? s->units : 0)), most = 0;
-    const struct unit_rate_def *r = d->rates.v;
+    const struct unit_rate_def *r = rates->v;
 
-    for (size_t i = 0; i < d->rates.n; i++) {
+    for (size_t i = 0; i < rates->n; i++) {
         double part = began * (double)unit_rate_seconds(&r[i]) / (double)r[i].units;
 
         most = part > most ? part : most;
@@ -290,14 +297,16 @@ static uint64_t units_used(const struct endpoint_def *d, const struct mshare *s)
     return s->st.waiting > 0 || most > 1 ? UNIT_PARTS : (uint64_t)(most * UNIT_PARTS);
 }
 
-static struct bears could_use(const struct mendpoint *x, const struct mshare *s)
+static struct bears could_use(const struct mng *m, const struct mendpoint *x, const struct mshare *s)
 {
+    const struct mbudget *b = budget_with_units(m, x);
     uint64_t began = s->st.sent - (s->st.sent >= s->sent ? s->sent : 0); /* else it is started anew */
 
     if (!s->heard)
         return s->held;
     return (struct bears){ 1000 * (and_more(began) + s->st.waiting),
-                           could_use_slots(s), units_used(&x->def, s) };
+                           could_use_slots(s), units_used(&x->def.rates, s),
+                           b != NULL ? units_used(&b->def.rates, s) : 0 };
 }
 
 static void add(uint64_t *sum, uint64_t n)
@@ -311,11 +320,12 @@ void demand_second(struct mng *m)
         struct bears all = { 0 };
 
         each_share(x, s) {
-            claim_says(&s->claim, could_use(x, s));
+            claim_says(&s->claim, could_use(m, x, s));
             s->sent = s->st.sent;
             s->units = s->st.units;
             add(&all.rate, s->claim.wants.rate);
             add(&all.slots, s->claim.wants.slots);
+            add(&all.shared, s->claim.wants.shared);
         }
         claim_says(&x->claim, all);
         quotas_left_spread(m, x);
@@ -432,7 +442,7 @@ static int endpoint_change(struct mng *m, struct mendpoint *x, const struct endp
 static int define(struct mng *m, struct mendpoint *x, const struct endpoint_def *d, bool own_pool,
                   struct err *e)
 {
-    if (budget_named(m, &d->budget, e) < 0)
+    if (budget_named(m, &d->budget, d->rates.n, e) < 0)
         return err_wrap(e, "endpoint %s", d->name);
     return x == NULL ? endpoint_make(m, d, own_pool && !has_pool(m, d->name), e)
                      : endpoint_change(m, x, d, e);

@@ -22,7 +22,7 @@ struct stored_part {
 
 struct stored_share {
     node_no node;
-    uint64_t rate, slots, units;
+    uint64_t rate, slots, units, shared;
 };
 
 #define BEARS(member)      ROW_FIELD(#member, ROW_UINT, struct stored_share, member)
@@ -43,7 +43,8 @@ static const struct json_row part_row =
               ROW_OPTIONAL("to_epoch", ROW_UINT, struct stored_part, to_epoch));
 
 static const struct json_row bears_row = ROW_ARRAY(BEARS(node), BEARS(rate), BEARS(slots),
-              ROW_OPTIONAL("units", ROW_UINT, struct stored_share, units));
+              ROW_OPTIONAL("units", ROW_UINT, struct stored_share, units),
+              ROW_OPTIONAL("shared", ROW_UINT, struct stored_share, shared));
 
 /* ---- written --------------------------------------------------------------------- */
 
@@ -80,7 +81,7 @@ static json_t *shares_json(const struct mendpoint *x)
     json_t *shares = json_array();
 
     each_share(x, s) {
-        const struct stored_share v = { s->node->no, s->held.rate, s->held.slots, s->held.units };
+        const struct stored_share v = { s->node->no, s->held.rate, s->held.slots, s->held.units, s->held.shared };
 
         json_array_append_new(shares, json_row_write(&bears_row, &v));
     }
@@ -217,11 +218,12 @@ static int share_load(struct mng *m, struct mendpoint *x, json_t *j)
     s = n != NULL ? share_at(x, n) : NULL;
     if (s == NULL)
         return SQ_ENOMEM;
-    s->held = s->claim.aim = s->claim.wants = (struct bears){ v.rate, v.slots, v.units };
+    s->held = s->claim.aim = s->claim.wants = (struct bears){ v.rate, v.slots, v.units, v.shared };
     s->kept = v.units;
     s->owner = true; /* until it is looked at */
     x->claim.aim.rate = u64_min(x->claim.aim.rate + v.rate, ENDPOINT_ANY);
     x->claim.aim.slots = u64_min(x->claim.aim.slots + v.slots, ENDPOINT_ANY);
+    x->claim.aim.shared = u64_min(x->claim.aim.shared + v.shared, ENDPOINT_ANY);
     x->claim.wants = x->claim.aim;
     return 0;
 }

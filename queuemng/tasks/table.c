@@ -7,6 +7,7 @@
 
 #include "common/base/log.h"
 #include "common/task/queue_name.h"
+#include "queuemng/release/budgets.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/names.h"
@@ -373,6 +374,8 @@ void endpoint_tell(struct mng *m, const struct mendpoint *x, struct mshare *s)
 {
     struct arena *a = &m->out->box.mem;
     const struct endpoint_def *d = &x->def;
+    const struct mbudget *b = budget_with_units(m, x);
+    size_t n_shared = b != NULL ? u64_min(b->def.rates.n, UNIT_RATES_MAX - d->rates.n) : 0;
     struct msg_endpoint *g = &mng_to(m, s->node->peer, MSG_ENDPOINT)->endpoint;
     char auth_field[ENDPOINT_AUTH_MAX + 1];
 
@@ -413,17 +416,22 @@ void endpoint_tell(struct mng *m, const struct mendpoint *x, struct mshare *s)
                                 .weight = x->weight,
                                 .affinity = (uint32_t)d->affinity,
                                 .affinity_bound = (uint32_t)(d->affinity_bound * 100 + 0.5),
-                                .n_unit_rates = 3 * (uint32_t)d->rates.n,
-                                .unit_rates = arena_array(a, 3 * (uint32_t)d->rates.n, sizeof(uint64_t)),
+                                .n_unit_rates = 3 * (uint32_t)(d->rates.n + n_shared),
+                                .unit_rates = arena_array(a, 6 * UNIT_RATES_MAX, sizeof(uint64_t)),
                                 .unit_part = s->said.units,
                                 .unit_kept = s->kept,
+                                .n_shared = (uint32_t)n_shared,
+                                .shared_part = s->said.shared,
                                 .used = arena_strdup(a, d->cost.used),
                                 .used_header = arena_strdup(a, d->cost.used_header),
                                 .used_most = (uint64_t)d->cost.max,
                                 .on_quota = (uint32_t)d->on_quota,
                                 .address = arena_strdup(a, x->address) };
-    if (g->unit_rates != NULL)
+    if (g->unit_rates != NULL) {
         unit_rates_put(&d->rates, g->unit_rates);
+        if (n_shared > 0) /* a definition with more is refused (budget_named()) */
+            unit_rates_put(&b->def.rates, g->unit_rates + 3 * d->rates.n);
+    }
     for (uint32_t i = 0; g->allow != NULL && i < g->n_allow; i++)
         g->allow[i] = arena_strdup(a, ((char *const *)d->allow.v)[i]);
     put_readings(a, d, g);

@@ -134,7 +134,8 @@ static bool holds_all(struct mendpoint *t)
 
         if (s == NULL)
             return false;
-        s->held = (struct bears){ ENDPOINT_ANY, u64_max(s->held.slots, o->held.slots), s->held.units };
+        s->held = (struct bears){ ENDPOINT_ANY, u64_max(s->held.slots, o->held.slots), s->held.units,
+                                   s->held.shared };
     }
     return true;
 }

@@ -251,7 +251,8 @@ int endpoints_define(struct list *all, const struct msg_endpoint *m, msec_t now)
     set_place(ep, &d, now);
     r = endpoint_rate_now(ep, now);
     ep->tat = rate_keeps(&r, &was, ep->tat, now);
-    quota_define(&ep->quota, m->unit_rates, m->n_unit_rates / 3, m->unit_part, now);
+    quota_define(&ep->quota, m->unit_rates, m->n_unit_rates / 3,
+                 (struct quota_parts){ m->unit_part, m->shared_part, m->n_shared }, now);
     return 0;
 }
 

@@ -22,7 +22,7 @@ static int64_t unfolded(uint64_t v)
     return (int64_t)(v >> 1 ^ (0 - (v & 1)));
 }
 
-/* epoch: its part; 0: there is none any more. */
+/* epoch: its part; 0: there is none any more, or only rates of its budget (ENDPOINT_ANY). */
 static struct trec record_of(const struct endpoint *ep, const struct trec *clock, msec_t now)
 {
     const struct quota *q = &ep->quota;
@@ -30,7 +30,7 @@ static struct trec record_of(const struct endpoint *ep, const struct trec *clock
 
     r.kind = TREC_QUOTA;
     r.name = (struct trec_text){ ep->name, (uint32_t)strlen(ep->name) };
-    r.epoch = ep->def.serial != 0 && quota_is_set(q) ? ep->def.unit_part : 0;
+    r.epoch = ep->def.serial != 0 && quota_is_set(q) && ep->def.unit_part <= UNIT_PARTS ? ep->def.unit_part : 0;
     r.hi = folded(quota_level(q, 0, now));
     r.digest = folded(quota_level(q, 1, now));
     r.most = folded(quota_level(q, 2, now));
@@ -111,12 +111,14 @@ int levels_read(struct list *read, const struct trec *r)
 void levels_resume(struct endpoint *ep, const struct trec *r, const struct msg_endpoint *m, msec_t away, msec_t now)
 {
     const int64_t units[UNIT_RATES_MAX] = { unfolded(r->hi), unfolded(r->digest), unfolded(r->most) };
+    const struct quota_parts parts = { m->unit_part, m->shared_part, m->n_shared };
+    struct quota_kept was = { m->unit_rates, m->n_unit_rates / 3, parts, units };
 
     if (m->unit_kept < r->epoch)
         return;
-    quota_resume(&ep->quota, &(struct quota_kept){ m->unit_rates, m->n_unit_rates / 3, r->epoch, units },
-                 away > 0 ? away : 0, now);
-    quota_define(&ep->quota, m->unit_rates, m->n_unit_rates / 3, m->unit_part, now);
+    was.parts.own = r->epoch;
+    quota_resume(&ep->quota, &was, away > 0 ? away : 0, now);
+    quota_define(&ep->quota, m->unit_rates, m->n_unit_rates / 3, parts, now);
 }
 
 void levels_forget_all(struct list *read)

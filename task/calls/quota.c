@@ -66,20 +66,22 @@ static bool is_good(const uint64_t *numbers)
            numbers[2] <= RATE_UNITS_MAX;
 }
 
-void quota_define(struct quota *q, const uint64_t *numbers, uint32_t n, uint64_t part, msec_t now)
+void quota_define(struct quota *q, const uint64_t *numbers, uint32_t n, struct quota_parts parts, msec_t now)
 {
+    uint32_t n_own = n - u32_min(n, parts.n_shared);
     struct quota was = *q;
     unsigned to = 0;
 
     settle(&was, now);
-    *q = (struct quota){ .needs = q->needs, .none = n > 0 && part == 0, .changed = true, .calls = q->calls, .units = q->units };
+    *q = (struct quota){ .needs = q->needs, .changed = true, .calls = q->calls, .units = q->units };
+    q->none = (n_own > 0 && parts.own == 0) || (n > n_own && parts.shared == 0);
     for (uint32_t i = 0; !q->none && i < n && i < UNIT_RATES_MAX; i++) {
         struct unit_rate *r = &q->rate[to];
         __int128 had = was.rate[i].units != 0 ? parts_of(&was.rate[i], level(&was, i, now)) : 0;
 
         if (!is_good(&numbers[3 * i]))
             continue; /* no manager says so */
-        *r = part_of(&numbers[3 * i], part);
+        *r = part_of(&numbers[3 * i], i < n_own ? parts.own : parts.shared);
         q->whole[to] = numbers[3 * i + 2] != 0 ? numbers[3 * i + 2] : numbers[3 * i];
         set_level(q, to, time_of(r, had), now);
         to++;
@@ -187,10 +189,15 @@ int64_t quota_level(const struct quota *q, unsigned k, msec_t now)
 
 void quota_resume(struct quota *q, const struct quota_kept *was, msec_t away, msec_t now)
 {
+    uint32_t n_own = was->n - u32_min(was->n, was->parts.n_shared);
+
     *q = (struct quota){ .needs = 0 };
-    quota_define(q, was->numbers, was->n, was->part, now - away);
+    quota_define(q, was->numbers, was->n, was->parts, now - away);
     each_rate (q, k)
-        set_level(q, k, time_of(&q->rate[k], (__int128)was->units[k] * (__int128)FINE), now - away);
+        if (k < n_own)
+            set_level(q, k, time_of(&q->rate[k], (__int128)was->units[k] * (__int128)FINE), now - away);
+        else
+            set_level(q, k, was->units[k] < 0 ? time_of(&q->rate[k], (__int128)was->units[k] * (__int128)FINE) : 0, now);
     settle(q, now);
 }
 

@@ -26,8 +26,12 @@ struct quota { /* zero: no rates */
     uint64_t calls, units; /* lately begun: what the next ones cost */
 };
 
-/* numbers: units, per, room of each of n rates; part: of UNIT_PARTS. */
-void quota_define(struct quota *q, const uint64_t *numbers, uint32_t n, uint64_t part, msec_t now);
+struct quota_parts {
+    uint64_t own, shared; /* parts, of UNIT_PARTS */
+    uint32_t n_shared;    /* `shared` is the node's part of the last so many rates */
+};
+/* numbers: units, per, room of each of n rates. */
+void quota_define(struct quota *q, const uint64_t *numbers, uint32_t n, struct quota_parts parts, msec_t now);
 static inline bool quota_is_set(const struct quota *q)
 {
     return q->rate[0].units != 0 || q->none;
@@ -55,10 +59,11 @@ int64_t quota_level(const struct quota *q, unsigned k, msec_t now);
 struct quota_kept { /* state of before; rates are those of now */
     const uint64_t *numbers;
     uint32_t n;
-    uint64_t part; /* then */
+    struct quota_parts parts; /* own: the part of then */
     const int64_t *units;
 };
-/* Goes on from what was so long ago: it has filled since. */
+/* Goes on from what was so long ago: it has filled since. Buckets of a budget are empty: others may have had
+ * its part. */
 void quota_resume(struct quota *q, const struct quota_kept *was, msec_t away, msec_t now);
 /* Units that are gone from the room of the k-th rate, and not there again. */
 uint64_t quota_used(const struct quota *q, unsigned k, msec_t now);

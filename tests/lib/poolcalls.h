@@ -19,9 +19,11 @@ struct pc_endpoint {
     uint64_t sent;        /* ever */
     uint64_t adaptive_min;
     uint32_t affinity, affinity_bound;
-    uint64_t parts;       /* of rates in units; each call has one unit */
     uint64_t told_left, told_ms; /* by the manager: what its answers said at another node; */
     uint64_t says_left, says_ms; /* and here */
+    uint64_t rates[3 * UNIT_RATES_MAX]; /* in units: units, per, burst of each */
+    uint32_t n_rates, n_shared; /* numbers; rates of its budget, the last ones */
+    uint64_t parts, shared; /* of rates in units, and of its budget's; each call has one unit */
     bool paused, tripped;
     uint64_t resets, probe;
     msec_t end[PC_CALLS]; /* of the calls that are at the target */
@@ -48,23 +50,28 @@ static inline void pc_told(struct pc_endpoint *v, const struct msg_endpoint *g)
     x->tripped = g->tripped;
     x->resets = g->resets;
     x->probe = g->probe;
-    x->parts = g->n_unit_rates > 0 ? g->unit_part : 0;
     x->told_left = g->n_told_word >= 2 ? g->told_word[0] : 0;
     x->told_ms = g->n_told_word >= 2 ? g->told_word[1] : 0;
+    x->parts = g->n_unit_rates / 3 > g->n_shared ? g->unit_part : 0;
+    x->shared = g->n_shared > 0 ? g->shared_part : 0;
+    x->n_rates = g->n_unit_rates;
+    x->n_shared = g->n_shared;
+    for (uint32_t i = 0; i < g->n_unit_rates && i < 3 * UNIT_RATES_MAX; i++)
+        x->rates[i] = g->unit_rates[i];
 }
 
 static inline void pc_dropped(struct pc_endpoint *v, const struct msg_endpoint_drop *g)
 {
     struct pc_endpoint *x = pc_named(v, g->name);
 
-    x->serial = x->slots = x->rate = x->parts = 0;
+    x->serial = x->slots = x->rate = x->parts = x->shared = 0;
 }
 
 /* The process ends: what it was told is gone, its calls are not. */
 static inline void pc_killed(struct pc_endpoint *v)
 {
     for (unsigned i = 0; i < PC_ENDPOINTS; i++)
-        v[i].serial = v[i].slots = v[i].rate = v[i].sent = v[i].parts = 0;
+        v[i].serial = v[i].slots = v[i].rate = v[i].sent = v[i].parts = v[i].shared = 0;
 }
 
 /* wants: calls at once that it has tasks for, of each endpoint of which it has partitions in service;

@@ -2,7 +2,8 @@
  * (tests/lib/mngrig.h) and two endpoints whose calls two task nodes begin, with drawn crowds and
  * demand, while managers and task nodes are killed and links are cut.
  *   at each moment   people inside and calls at the targets are at most max_active, and the rates
- *                    that are given at most the budget's
+ *                    that are given at most the budget's; so are the parts that nodes have of its
+ *                    rates in units (J35)
  *   nobody starves   who wants more has its weight's part within SETTLED
  *   flow-over        what some do not use, the others have within SETTLED
  *   SEEDS=1000 FIRST=1 sim_shared    so many seeds, from this one
@@ -58,6 +59,7 @@ static struct world {
     peer_no last_peer;
     unsigned inside, calls;
     uint64_t inside_sum, turns; /* of the last phase */
+    uint64_t shared_most;
     char why[200];
 } w;
 
@@ -260,6 +262,22 @@ static void look_at_budget(void *ctx, const void *view)
         bad("rates are above the budget's", (unsigned)v->used.rate);
 }
 
+/* A node that is cut off goes on with what it was told. */
+static void look_at_units(void)
+{
+    uint64_t own = 0, shared = 0;
+
+    for (int i = 0; i < NODES; i++) {
+        own += w.node[i].calls[0].parts;
+        shared += w.node[i].calls[0].shared + w.node[i].calls[1].shared;
+    }
+    w.shared_most = u64_max(w.shared_most, shared);
+    if (shared > UNIT_PARTS)
+        bad("J35: nodes have more parts of the budget's units than there are", (unsigned)shared);
+    if (own > UNIT_PARTS)
+        bad("nodes have more parts of the endpoint's units than there are", (unsigned)own);
+}
+
 static void turn(void)
 {
     unsigned wants[PC_ENDPOINTS];
@@ -282,6 +300,7 @@ static void turn(void)
     if (w.inside + w.calls > ACTIVE)
         bad("people and calls are above max_active", w.inside + w.calls);
     mng_each_budget(w.r->m, look_at_budget, NULL);
+    look_at_units();
 }
 
 static void run_for(msec_t ms)
@@ -341,12 +360,12 @@ static void budget(const char *json)
     DEFINE(budget_def, budget_def_keys, json, mng_define(w.r->m, DEF_BUDGET, w.r->now, &d, &w.r->out, &e));
 }
 
-static void endpoint(const char *name, unsigned weight)
+static void endpoint(const char *name, unsigned weight, const char *more)
 {
     char json[200];
 
     snprintf(json, sizeof(json), "{\"name\":\"%s\",\"url\":\"http://a/\",\"budget\":\"gpu\","
-             "\"budget_weight\":%u}", name, weight);
+             "\"budget_weight\":%u%s}", name, weight, more);
     DEFINE(endpoint_def, endpoint_def_keys, json,
         mng_define(w.r->m, DEF_ENDPOINT, w.r->now, &d, &w.r->out, &e));
     snprintf(json, sizeof(json), "{\"match\":\"%s/*\",\"endpoint\":\"%s\",\"partitions\":4}", name, name);
@@ -363,12 +382,13 @@ static void begin(uint64_t seed)
     w.r->other = to_node;
     for (int i = 0; i < NODES; i++)
         w.node[i].runs = true;
-    budget("{\"name\":\"gpu\",\"rate_per_s\":40,\"max_active\":12}");
+    budget("{\"name\":\"gpu\",\"rate_per_s\":40,\"max_active\":12,"
+           "\"rates\":[{\"units\":30,\"per\":\"second\"},{\"units\":900,\"per\":\"minute\"}]}");
     mr_put_queue(w.r, "{\"name\":\"q\",\"mode\":\"both\",\"direct_entry\":false,\"max_active\":100,\"release_per_s\":1000,"
                       "\"budget\":\"gpu\",\"budget_weight\":2,\"no_show_boost\":1,\"pass_ttl\":\"1h\","
                       "\"away\":\"0s\"}");
-    endpoint("e", 1);
-    endpoint("f", 1);
+    endpoint("e", 1, ",\"rates\":[{\"units\":1000,\"per\":\"second\"}]");
+    endpoint("f", 1, "");
     run_for(2000);
 }
 
@@ -381,7 +401,7 @@ static void end(void)
 
 struct part {
     const char *name;
-    uint64_t slots, rate;
+    uint64_t slots, rate, shared;
 };
 
 static void find_part(void *ctx, const void *view)
@@ -392,6 +412,7 @@ static void find_part(void *ctx, const void *view)
     if (strcmp(v->name, p->name) == 0) {
         p->slots = v->part.slots;
         p->rate = v->part.rate;
+        p->shared = v->part.shared;
     }
 }
 
@@ -404,6 +425,27 @@ static void has(const char *name, unsigned slots)
         bad(name, (unsigned)p.slots);
 }
 
+static uint64_t units_of(const char *name)
+{
+    struct part p = { .name = name };
+
+    mng_each_member(w.r->m, "gpu", find_part, &p);
+    return p.shared;
+}
+
+/* Both have calls that wait: half of the units each. Who has none leaves them to the other. */
+static void units_settle(bool both)
+{
+    uint64_t e = units_of("e"), f = units_of("f");
+
+    if (units_of("q") != 0)
+        bad("people have units", (unsigned)units_of("q"));
+    if (e + f != UNIT_PARTS || w.shared_most < UNIT_PARTS / 2)
+        bad("units are not given", (unsigned)(e + f));
+    if (both ? e < UNIT_PARTS / 3 || f < UNIT_PARTS / 3 : e < UNIT_PARTS / 10 * 8)
+        bad("units of e", (unsigned)e);
+}
+
 /* All want more; then some do not. */
 static void settles(void)
 {
@@ -414,6 +456,7 @@ static void settles(void)
     has("q", 6);
     has("e", 3);
     has("f", 3);
+    units_settle(true);
     if (w.inside == 0 || w.calls == 0)
         bad("somebody has nothing", w.inside);
     demand(60, 0, 0);
@@ -426,6 +469,7 @@ static void settles(void)
     demand(0, PC_CALLS, 0);
     run_for(SETTLED + 30000); /* the line ends */
     has("e", ACTIVE - 2);
+    units_settle(false);
     if (w.calls < ACTIVE - 3)
         bad("calls, and nobody else is there", w.calls);
 }

@@ -105,6 +105,28 @@ check "55 units at 10 a second, with 20 at once, take 3.5 s ($took ms)" [ "$took
 used() { ctl endpoint list && says 'gen .* [0-9]+ of 20 \(600/minute\), [0-9]+ of 1000 \(1000/second\)'; }
 wait_for 10 "segqctl shows what of them is used" used
 check "units of calls are counted" [ "$(metric 47 segq_task_calls_units_total)" -ge 56 ]
+
+# ---- two endpoints share what their account allows
+ctl endpoint set gen rates='[]'
+ctl budget add account rates='[{"units":600,"per":"minute","burst":20}]'
+"$BIN/segqctl" --dir "$C" --json endpoint show gen | jq -c '{url, allow, budget: "account"}' >"$DIR/other.json"
+check_eq "a second endpoint of the budget is made" "$(http -X PUT -H "Authorization: Bearer $(admin_token)" \
+    -d @"$DIR/other.json" -o /dev/null -w '%{http_code}' "$A/v1/admin/endpoints/gen2")" 201
+ctl endpoint set gen budget=account
+both() { ctl budget list && says 'gen2' && says '[0-9]+ of 600/minute'; }
+wait_for 10 "segqctl shows the budget's units" both
+call2() { task_call -o /dev/null -w '%{http_code}' -H "segq-cost: $1" -d x "$R/v1/call/gen2/echo"; }
+second() { [ "$(call2 1)" = 200 ]; }
+wait_for 20 "the second one is called" second
+from=$(date +%s%3N)
+for cost in 10 10 10; do call $cost >"$DIR/one" & one=$!; check_eq "a call of $cost goes to the other" "$(call2 $cost)" 200; wait $one; done
+took=$(($(date +%s%3N) - from))
+check "60 units of both at 10 a second, with 20 at once, take 4 s ($took ms)" [ "$took" -ge 3800 ]
+ctl endpoint set gen budget= rates='[{"units":600,"per":"minute","burst":20},{"units":1000,"per":"second"}]'
+ctl endpoint delete gen2 --yes
+ctl budget delete account --yes
+wait_for 10 "it has rates of its own again" used
+
 ctl endpoint set gen rates='[{"units":20,"per":"second"}]'
 full() { ctl endpoint list && says 'gen .* 0 of 20 \(20/second\)'; }
 wait_for 10 "the bucket is full" full

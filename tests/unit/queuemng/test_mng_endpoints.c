@@ -465,6 +465,38 @@ Test(mng_tasks, what_an_endpoint_that_leaves_has_at_its_target_is_still_its_budg
     done(r);
 }
 
+Test(mng_tasks, nodes_are_told_the_rates_of_a_budget_and_their_changes)
+{
+    struct pr *r = rig(1, "{\"match\": \"*\"}");
+    const struct pc_endpoint *x = r->node[0].endpoint;
+    struct err e = { 0 };
+
+    budget(r, "{\"name\": \"gpu\", \"rates\": [{\"units\": 900, \"per\": \"minute\"}]}");
+    cr_assert_eq(pr_endpoint(r, E(", \"budget\": \"gpu\", \"rates\": [{\"units\": 50, \"per\": \"second\"}]"), &e),
+                 0, "%s", e.text);
+    cr_assert_eq(pr_endpoint(r, "{\"name\": \"f\", \"url\": \"http://b/\", \"budget\": \"gpu\"}", &e), 0);
+    pr_run(r, 5000);
+    cr_assert_eq(x[0].n_rates, 6, "its own, and behind it the budget's");
+    cr_expect_eq(x[0].rates[0], 50);
+    cr_expect_eq(x[0].rates[3], 900);
+    cr_assert_eq(x[1].n_rates, 3);
+    cr_expect_eq(x[1].n_shared, 1);
+    cr_expect_gt(x[1].shared, 0);
+    cr_expect_leq(x[0].shared + x[1].shared, UNIT_PARTS);
+    budget(r, "{\"name\": \"gpu\", \"rates\": [{\"units\": 700, \"per\": \"minute\"}]}");
+    pr_run(r, 100);
+    cr_expect_eq(x[0].rates[3], 700);
+    cr_expect_eq(x[1].rates[0], 700);
+    cr_expect_eq(pr_endpoint(r, E(", \"budget\": \"gpu\", \"rates\": [{\"units\": 1, \"per\": \"second\"}, "
+                                  "{\"units\": 2, \"per\": \"minute\"}, {\"units\": 3, \"per\": \"hour\"}]"),
+                             &e), SQ_EINVAL);
+    cr_expect_str_eq(e.text, "endpoint e: its rates and those of budget gpu are 4: at most 3 together");
+    cr_assert_eq(pr_endpoint(r, E(""), &e), 0);
+    pr_run(r, 3000);
+    cr_expect_eq(x[0].n_rates, 0, "it has left the budget");
+    done(r);
+}
+
 Test(mng_tasks, an_endpoint_is_one_that_can_be_called)
 {
     static const char *const v[][2] = {

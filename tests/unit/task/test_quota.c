@@ -13,7 +13,7 @@ static struct quota of(const uint64_t *numbers, uint32_t n, uint64_t part)
 {
     struct quota q = { 0 };
 
-    quota_define(&q, numbers, n, part, NOW);
+    quota_define(&q, numbers, n, (struct quota_parts){ .own = part }, NOW);
     return q;
 }
 
@@ -70,7 +70,7 @@ Test(quota, a_part_is_of_rate_and_room)
     cr_expect_eq(quota_most(&q, NOW + 1000000), 25);
     cr_expect_eq(quota_most(&none, NOW + 1000000), 0);
     cr_expect_eq(quota_when(&none), MSEC_NEVER);
-    quota_define(&none, minute, 1, UNIT_PARTS, NOW + 1000000);
+    quota_define(&none, minute, 1, (struct quota_parts){ .own = UNIT_PARTS }, NOW + 1000000);
     cr_expect_eq(quota_most(&none, NOW + 1000000), 0, "empty behind none");
 }
 
@@ -83,15 +83,15 @@ Test(quota, changes_of_its_part_neither_make_units_nor_lose_them)
 
     for (unsigned i = 1; i <= 180; i++) {
         at += 1000;
-        quota_define(&q, slow, 1, UNIT_PARTS / 2 + i % 2, at);
+        quota_define(&q, slow, 1, (struct quota_parts){ .own = UNIT_PARTS / 2 + i % 2 }, at);
     }
     cr_expect_eq(quota_most(&q, at), 1, "of 1.5 in three minutes");
-    quota_define(&q, slow, 1, UNIT_PARTS, at);
+    quota_define(&q, slow, 1, (struct quota_parts){ .own = UNIT_PARTS }, at);
     cr_expect_eq(quota_most(&q, at + 29000), 1);
     cr_expect_eq(quota_most(&q, at + 31000), 2);
-    quota_define(&q, slow, 1, UNIT_PARTS / 3, at + 1000000);
+    quota_define(&q, slow, 1, (struct quota_parts){ .own = UNIT_PARTS / 3 }, at + 1000000);
     cr_expect_eq(quota_most(&q, at + 1000000), 1, "its room is less");
-    quota_define(&q, slow, 1, 100, at + 1000000);
+    quota_define(&q, slow, 1, (struct quota_parts){ .own = 100 }, at + 1000000);
     quota_pays(&q, 1, at + 1000000);
     cr_expect_eq(quota_most(&q, at + 1000000), 0, "less than one unit");
     cr_expect_eq(quota_most(&q, quota_when(&q)), 1, "and one call can still begin some time");
@@ -178,7 +178,7 @@ Test(quota, nodes_together_never_begin_more_than_all_may)
 
                 if (rng_chance(&r, 0.02))
                     q[i] = (struct quota){ 0 }; /* killed */
-                quota_define(&q[i], minute, 1, part, at);
+                quota_define(&q[i], minute, 1, (struct quota_parts){ .own = part }, at);
                 left -= part;
             }
         for (unsigned i = 0; i < NODES; i++) {
@@ -198,4 +198,36 @@ Test(quota, nodes_together_never_begin_more_than_all_may)
         cr_assert(sum <= 100 + 200 + NODES * COST, "%lu units in a window", sum);
     }
     cr_expect(most > 200, "%lu", most);
+}
+
+Test(quota, the_rates_of_a_budget_have_a_part_of_their_own)
+{
+    static const uint64_t both[] = { 100, PER_SECOND, 0, 10, PER_SECOND, 0 };
+    struct quota q = { 0 };
+
+    quota_define(&q, both, 2, (struct quota_parts){ UNIT_PARTS, UNIT_PARTS / 2, 1 }, NOW);
+    cr_expect_eq(quota_room(&q, 0), 100);
+    cr_expect_eq(quota_room(&q, 1), 5, "half of the budget's");
+    cr_expect_eq(quota_most(&q, NOW + 100000), 5, "the lower one counts");
+    quota_define(&q, both, 2, (struct quota_parts){ UNIT_PARTS, 0, 1 }, NOW);
+    cr_expect_eq(quota_most(&q, NOW + 100000), 0, "without a part of the budget nothing begins");
+    quota_define(&q, both, 2, (struct quota_parts){ 0, UNIT_PARTS, 1 }, NOW);
+    cr_expect_eq(quota_most(&q, NOW + 100000), 0);
+    quota_define(&q, both + 3, 1, (struct quota_parts){ 0, UNIT_PARTS, 1 }, NOW);
+    cr_expect_eq(quota_most(&q, NOW + 100000), 10, "it has no rates of its own");
+}
+
+Test(quota, behind_a_restart_buckets_of_a_budget_are_empty)
+{
+    static const uint64_t both[] = { 100, PER_SECOND, 0, 10, PER_SECOND, 0 };
+    const int64_t units[UNIT_RATES_MAX] = { 40, 9, 0 }, owed[UNIT_RATES_MAX] = { 40, -20, 0 };
+    struct quota_kept was = { both, 2, { UNIT_PARTS, UNIT_PARTS, 1 }, units };
+    struct quota q = { 0 };
+
+    quota_resume(&q, &was, 100, NOW);
+    cr_expect_eq(quota_level(&q, 0, NOW), 50, "its own went on");
+    cr_expect_eq(quota_level(&q, 1, NOW), 0, "others may have had the budget's");
+    was.units = owed;
+    quota_resume(&q, &was, 100, NOW);
+    cr_expect_eq(quota_level(&q, 1, NOW), -20, "what is owed is owed");
 }

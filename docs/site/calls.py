@@ -16,7 +16,7 @@ HEADER = """# Every call, with request and answer
 
 Made of [openapi.yaml](openapi.yaml) by `make reference`. [The API](../docs/api.md) is the list, and
 says what all calls have in common: errors, rights, repeats. `make docs` makes
-[a page](../docs/site/explorer.html) of it that asks a cluster of yours.
+a page of it that asks a cluster of yours (`explorer.html`).
 """
 
 

@@ -69,8 +69,6 @@ def with_links(page, body, files):
         path = os.path.normpath(os.path.join(os.path.dirname(page), path))
         if path.endswith(".md"):
             path = target_of(path)
-        elif path == "docs/site/" + EXPLORER:
-            path = EXPLORER
         else:
             files.add(path)
         return f'{attr}="{relative(page, path)}{"#" + name if name else ""}"'
@@ -111,6 +109,7 @@ def whole(page, known, files):
     text = pages.text_of(page)
     title = re.search(r"^# (.*)$", text, re.M).group(1)
     body = with_links(page, with_names(to_html(text)), files)
+    body = body.replace(f"<code>{EXPLORER}</code>", f'<a href="{relative(page, EXPLORER)}">{EXPLORER}</a>')
     body = with_mentions(page, body, known).replace("<table>", '<div class="wide"><table>')
     body = body.replace("</table>", "</table></div>")
     # What may scroll is reached by the keyboard; a head without words heads nothing.

@@ -103,7 +103,7 @@ Test(tenants, a_token_is_a_tenant_s_or_not)
         { HASH " submit a\n" HASH " submit b\n", NULL }, /* as ever: the first counts */
         { HASH " submit a\n" HASH " submit b key=x\n", "line 2: this token has another line" },
         { HASH " submit a key=x\n\n" HASH " submit b key=x\n", "line 3: this token has another line" },
-        { HASH " submit,take a key=x\n", "line 1: a tenant (key=) cannot take" },
+        { HASH " submit,take a key=x\n", "line 1: a tenant (key=) can neither take nor look" },
         { HASH " submit a key=x priority=9\n", "line 1: priority= must be" },
     };
     struct server_tokens all = { 0 };

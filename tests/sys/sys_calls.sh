@@ -181,7 +181,7 @@ wait_for 15 "  its node has three of the four slots" three
 # ---- one budget with people
 B=$A/v1/admin/budgets
 check_eq "a budget must be of something" "$(admin -X PUT -d '{}' "$B/gpu" | field detail)" \
-    "budget gpu: it needs rate_per_s, limits or max_active"
+    "budget gpu: it needs rate_per_s, limits, max_active or rates"
 check_eq "nobody names one that is not there" "$(admin -X PATCH -d '{"budget":"gpu"}' "$E/gen" | field detail)" \
     "endpoint gen: there is no budget gpu"
 check_eq "a budget is made" "$(admin_status -X PUT -d '{"rate_per_s":50,"max_active":3}' "$B/gpu")" 201
@@ -288,7 +288,7 @@ wait_for 10 "how many calls it bears is found out" bears 2
 "$BIN/segqctl" --dir "$C" endpoint set gen adaptive.min=1 adaptive.max=0 >/dev/null
 wait_for 10 "  until nobody asks for it" bears 0
 ctl endpoint set gen remaining='[{"header":"x-left","reset":"x-reset"}]' >/dev/null
-says_left() { grep -q "$1 requests until a reset in" <(ctl endpoint list); }
+says_left() { grep -qE "(^| )$1 requests until a reset in" <(ctl endpoint list); }
 is_heard() { submit '{"path":"/left/50/9s"}' >/dev/null; says_left '[345][0-9]'; }
 wait_for 15 "what its answers say is left is shown" is_heard
 submit '{"path":"/left/0/4s"}' >/dev/null

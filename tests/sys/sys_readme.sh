@@ -120,6 +120,7 @@ said "  a task of the classic kind" '"task_type":"offline"'
 type_in "several servers, typed" "## Several servers behind an endpoint"
 type_in "a rule of units, typed" "## Units that are known later"
 said "  it says from and to" '^endpoint gen: cost'
+type_in "what a target says is left, typed" "## What the target says is left"
 page=docs/orders.md
 shop_at() { echo "s/9010/$((PORT + 97))/"; }
 block "# Close unpaid orders" | sed -n "1{$(shop_at);s/ &\$//;s/^/exec /;p}" >"$DIR/shop"
@@ -138,6 +139,7 @@ said "  the answer streams through" '^data: \[DONE\]'
 said "  both servers are up" "127.0.0.1:$((PORT + 87)).* up"
 page=docs/budgets.md
 type_in "a budget, typed" "# One budget"
+type_in "a budget of units, typed" "Endpoints that are one account"
 page=docs/schedules.md
 type_in "a schedule, typed" "# Schedules"
 said "its next times" '"schedule":"nightly","next":\[[0-9]+,[0-9]+,[0-9]+,[0-9]+,[0-9]+\],"definition":\{"cron":'
@@ -229,7 +231,7 @@ done
 # ---- what the texts call metrics (cookies and functions are none; Redis' are there with Redis only)
 for p in 1 30 47 70; do http "http://127.0.0.1:$((PORT + p))/metrics"; done | sed -n 's/^# HELP \([a-z_]*\) .*/\1/p' >"$DIR/metrics"
 (cd "$root" && grep -ohE '`segq_[a-z_]+`' README.md docs/*.md proto/*.md deploy/*/README.md deploy/SIZING.md tests/README.md) |
-    tr -d '`' | grep -vxE 'segq_(pass|ticket|shop|poll|redis_.*)' | sort -u >"$DIR/named"
+    tr -d '`' | grep -vxE 'segq_(pass|ticket|shop|poll|admin|lang|redis_.*)' | sort -u >"$DIR/named"
 check "they are named in many places" test "$(wc -l <"$DIR/named")" -ge 10
 check_eq "and are there" "$(grep -vxFf "$DIR/metrics" "$DIR/named")" ""
 

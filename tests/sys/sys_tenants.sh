@@ -81,7 +81,7 @@ bad() { # CLAIM PATTERN LINE...
     check "  /healthz says it" grep -qE "$2" <(http "http://127.0.0.1:$((PORT + 30))/healthz" | jq -r .warning)
 }
 bad "a word that is none" 'line 2: behind the queues key=' "$(hash $K8) submit paid keys=tenant8"
-bad "a tenant that takes" 'line 3: a tenant .key=. cannot take' '# two' "$(hash $K8) submit,take paid key=tenant8"
+bad "a tenant that takes" 'line 3: a tenant .key=. can neither take nor look' '# two' "$(hash $K8) submit,take paid key=tenant8"
 bad "one token of two lines" 'line 3: this token has another line' "$(hash $K8) submit paid" "$(hash $K8) submit paid key=tenant8"
 tokens "$(hash $K7) submit paid key=tenant7" "$(hash $K8) submit paid key=tenant8"
 wait_for 20 "a good one is taken" calls $K7 /echo/4 200

@@ -88,6 +88,9 @@ check_eq "come in, and the slot is free" "$(grep -c '^HTTP/1.1 204' "$DIR/out")"
 page=docs/clients.md
 type_in "somebody is let in, in Python" "# Clients"
 said "  with a pass" '^eyJ[A-Za-z0-9_.-]+$'
+command -v node >/dev/null || give_up "node is not installed (deploy/deps.sh clients)"
+type_in "and in JavaScript" "[For JavaScript and TypeScript]" 's|"\./|"|'
+said "  with a pass, too" '^eyJ[A-Za-z0-9_.-]+$'
 
 # ---- requests that wait
 page=docs/requests.md

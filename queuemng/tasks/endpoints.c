@@ -274,12 +274,13 @@ void on_endpoint_status(struct mng *m, struct mtask_node *n, const struct msg_en
         copy_text(found->probe_said, sizeof(found->probe_said), g->v[i].probe_said);
         copy_text(found->reading_said, sizeof(found->reading_said), g->v[i].reading_said);
         copy_text(found->unusable, sizeof(found->unusable), g->v[i].unusable);
-        quotas_left_hear(m, x, &g->v[i]);
         need_now(m, found);
         comes_with(m, x, found);
         found->confirmed = found->serial != 0 && g->v[i].serial == found->serial;
-        if (found->confirmed)
-            in_force(m, x, found);
+        if (!found->confirmed)
+            continue;
+        in_force(m, x, found);
+        quotas_left_hear(m, x, &g->v[i]);
     }
 }
 
@@ -416,7 +417,7 @@ static int endpoint_make(struct mng *m, const struct endpoint_def *d, bool own_p
 static int endpoint_change(struct mng *m, struct mendpoint *x, const struct endpoint_def *d,
                            struct err *e)
 {
-    char was[ENDPOINT_URL_MAX + 1];
+    char was[ENDPOINT_URL_MAX + 1], told_was[TOLD_ROWS_MAX + 1], told[TOLD_ROWS_MAX + 1];
     int rc;
 
     if (defined_equals(DEF_ENDPOINT, x, d))
@@ -427,6 +428,10 @@ static int endpoint_change(struct mng *m, struct mendpoint *x, const struct endp
     task_map_changed(m); /* perhaps another url */
     if (strcmp(x->def.budget.name, d->budget.name) != 0)
         budget_leaves(m, x);
+    endpoint_told_rows(&x->def, told_was);
+    endpoint_told_rows(d, told);
+    if (strcmp(told, told_was) != 0)
+        quotas_left_forget(x);
     copy_text(was, sizeof(was), x->def.url);
     rc = defined_change(DEF_ENDPOINT, x, d, e);
     if (rc == 0)
@@ -477,6 +482,8 @@ void endpoint_order(struct mng *m, struct mendpoint *x, enum endpoint_order o)
     }
     x->tripped = o == ENDPOINT_TRIP;
     x->resets = o == ENDPOINT_RESET ? x->orders : x->resets;
+    if (o == ENDPOINT_RESET)
+        quotas_left_forget(x);
     targets_obey(x);
     endpoint_put_later(m, x);
     if (x->tripped)

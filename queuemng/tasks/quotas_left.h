@@ -7,8 +7,10 @@
 
 struct mng;
 
-/* A node has reported it. */
+/* A node has reported it, and goes by the definition of now: a word of before a reset is not heard. */
 void quotas_left_hear(struct mng *m, struct mendpoint *x, const struct endpoint_row *r);
+/* By a reset, or since other fields say it: of the endpoint, and of its targets. */
+void quotas_left_forget(struct mendpoint *x);
 /* Each second: tells it to nodes that have heard nothing themselves. */
 void quotas_left_spread(struct mng *m, struct mendpoint *x);
 

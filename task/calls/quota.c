@@ -66,9 +66,48 @@ static bool is_good(const uint64_t *numbers)
            numbers[2] <= RATE_UNITS_MAX;
 }
 
+static uint64_t whole_of(const uint64_t *numbers)
+{
+    return numbers[2] != 0 ? numbers[2] : numbers[0];
+}
+
+struct rates {
+    const uint64_t *numbers;
+    uint32_t n, n_own;
+};
+
+static bool is_kth(const struct quota *q, unsigned k, const struct rates *v, uint32_t i)
+{
+    return q->rate[k].units == v->numbers[3 * i] && q->per[k] == v->numbers[3 * i + 1] &&
+           q->whole[k] == whole_of(&v->numbers[3 * i]) && q->shared[k] == (i >= v->n_own);
+}
+
+/* Finds the i-th rate among those of before: the same one, else the one in whose place it is, of the endpoint, or of
+ * its budget, if that has gone. UNIT_RATES_MAX: it is new. */
+static unsigned before(const struct quota *was, const struct rates *v, uint32_t i)
+{
+    unsigned at = i;
+
+    each_rate (was, k)
+        if (is_kth(was, k, v, i))
+            return k;
+    if (i >= v->n_own) {
+        at = i - v->n_own;
+        each_rate (was, k)
+            at += !was->shared[k];
+    }
+    if (at >= UNIT_RATES_MAX || was->rate[at].units == 0 || was->shared[at] != (i >= v->n_own))
+        return UNIT_RATES_MAX;
+    for (uint32_t k = 0; k < v->n; k++)
+        if (is_kth(was, at, v, k))
+            return UNIT_RATES_MAX;
+    return at;
+}
+
 void quota_define(struct quota *q, const uint64_t *numbers, uint32_t n, struct quota_parts parts, msec_t now)
 {
-    uint32_t n_own = n - u32_min(n, parts.n_shared);
+    const struct rates all = { numbers, n, n - u32_min(n, parts.n_shared) };
+    uint32_t n_own = all.n_own;
     struct quota was = *q;
     unsigned to = 0;
 
@@ -77,12 +116,15 @@ void quota_define(struct quota *q, const uint64_t *numbers, uint32_t n, struct q
     q->none = (n_own > 0 && parts.own == 0) || (n > n_own && parts.shared == 0);
     for (uint32_t i = 0; !q->none && i < n && i < UNIT_RATES_MAX; i++) {
         struct unit_rate *r = &q->rate[to];
-        __int128 had = was.rate[i].units != 0 ? parts_of(&was.rate[i], level(&was, i, now)) : 0;
+        unsigned k = before(&was, &all, i);
+        __int128 had = k < UNIT_RATES_MAX ? parts_of(&was.rate[k], level(&was, k, now)) : 0;
 
         if (!is_good(&numbers[3 * i]))
             continue; /* no manager says so */
         *r = part_of(&numbers[3 * i], i < n_own ? parts.own : parts.shared);
-        q->whole[to] = numbers[3 * i + 2] != 0 ? numbers[3 * i + 2] : numbers[3 * i];
+        q->whole[to] = whole_of(&numbers[3 * i]);
+        q->per[to] = (uint8_t)numbers[3 * i + 1];
+        q->shared[to] = i >= n_own;
         set_level(q, to, time_of(r, had), now);
         to++;
     }

@@ -20,6 +20,8 @@ struct quota { /* zero: no rates */
     struct unit_rate rate[UNIT_RATES_MAX]; /* this node's parts; the first ones */
     int64_t tat[UNIT_RATES_MAX];
     uint64_t whole[UNIT_RATES_MAX]; /* units at once, of all nodes together */
+    uint8_t per[UNIT_RATES_MAX];
+    bool shared[UNIT_RATES_MAX]; /* of its budget */
     uint64_t needs; /* cost of the next call, which does not fit; 0: not known */
     bool none;      /* no part of the rates that there are */
     bool changed;   /* since its owner wrote it down */

@@ -37,15 +37,14 @@ static bool next_row(const char **rows, struct names *x)
     const char *at_ = rows;  \
     for (unsigned i = 0; i < TOLD_MAX && next_row(&at_, &x); i++)
 
-int told_field(const char *rows, const char *name, size_t n)
+unsigned told_field(const char *rows, const char *name, size_t n)
 {
-    each_row (rows, i, x) {
-        if (x.left_n == n && strncasecmp(x.left, name, n) == 0)
-            return (int)(2 * i);
-        if (x.reset_n == n && strncasecmp(x.reset, name, n) == 0)
-            return (int)(2 * i + 1);
-    }
-    return -1;
+    unsigned all = 0;
+
+    each_row (rows, i, x)
+        all |= (unsigned)(x.left_n == n && strncasecmp(x.left, name, n) == 0) << 2 * i |
+               (unsigned)(x.reset_n == n && strncasecmp(x.reset, name, n) == 0) << (2 * i + 1);
+    return all;
 }
 
 /* ---- texts ----------------------------------------------------------------------------------- */
@@ -124,7 +123,7 @@ static int64_t moment(const char *p)
     char t;
 
     if (strlen(p) < 20 || sscanf(p, "%4u-%2u-%2u%c%2u:%2u:", &y, &mon, &d, &t, &h, &min) != 6 ||
-        (t != 'T' && t != 't' && t != ' ') || y < 1970 || mon < 1 || mon > 12 || d < 1 || d > 31 || h > 23 || min > 59)
+        (t != 'T' && t != 't' && t != ' ') || y < 1970 || y > 9999 || mon < 1 || mon > 12 || d < 1 || d > 31 || h > 23 || min > 59)
         return -1;
     p += strlen("2024-01-01T00:00:");
     if (!number(&p, &thousandths) || thousandths >= 61000 || !zone(p, &ms))

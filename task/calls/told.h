@@ -30,8 +30,8 @@ struct told_quotas { /* zero: nothing is told */
 
 /* rows, for all that follows: msg_endpoint.told. */
 
-/* Which of call_answer.told a field of an answer is: 2 * row, and 1 more: its reset; -1: none. */
-int told_field(const char *rows, const char *name, size_t n);
+/* Those of call_answer.told that a field of an answer is, as bits: 2 * row, and 1 more: its reset. Rows may share one. */
+unsigned told_field(const char *rows, const char *name, size_t n);
 /* Milliseconds until a reset: seconds ("1.5"), a duration ("1m2s", "6ms"), a moment (RFC 3339; Unix time, s or ms).
  * wall_ms: Unix time now. -1: it is none of them. */
 int64_t told_reset(const char *text, int64_t wall_ms);

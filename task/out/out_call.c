@@ -202,11 +202,12 @@ static void set_text(char *to, size_t cap, struct slice v)
 static void on_field(const struct out_call *c, struct call_answer *a, struct slice name, struct slice v)
 {
     const char *rows = c->target->told;
-    int told = rows[0] != 0 ? told_field(rows, name.p, name.n) : -1;
+    unsigned told = rows[0] != 0 ? told_field(rows, name.p, name.n) : 0;
     size_t n = strlen(c->used_header);
 
-    if (told >= 0)
-        set_text(a->told[told], sizeof(a->told[told]), v);
+    for (unsigned i = 0; told >> i != 0; i++)
+        if ((told >> i & 1) != 0)
+            set_text(a->told[i], sizeof(a->told[i]), v);
     if (n > 0 && name.n == n && strncasecmp(name.p, c->used_header, n) == 0)
         set_text(a->used, sizeof(a->used), v);
 #define SAYS(lit, member)                                                                \

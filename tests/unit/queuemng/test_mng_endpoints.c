@@ -299,6 +299,33 @@ Test(mng_tasks, what_answers_say_at_one_node_is_told_to_those_that_have_heard_no
     done(r);
 }
 
+Test(mng_tasks, what_answers_said_is_forgotten_by_a_reset_and_with_the_names_of_their_fields)
+{
+    struct pr *r = rig(2, "{\"match\": \"*\"}");
+    struct pc_endpoint *a = &r->node[0].endpoint[0], *b = &r->node[1].endpoint[0];
+    struct err e = { 0 };
+
+    cr_assert_eq(pr_endpoint(r, E(LEFT), &e), 0, "%s", e.text);
+    cr_assert_eq(pr_pool(r, "{\"match\": \"e/*\", \"endpoint\": \"e\"}", &e), 0);
+    pr_run(r, 5000);
+    a->says_ms = 600000;
+    pr_run(r, 3000);
+    cr_expect_gt(b->told_ms, 500000);
+    cr_assert(mng_endpoint_order(r->m, r->now, "e", ENDPOINT_RESET, &r->out));
+    pr_flush(r);
+    a->says_ms = 0; /* nodes obey */
+    pr_run(r, 3000);
+    cr_expect(a->told_ms == 0 && b->told_ms == 0, "%lu %lu", a->told_ms, b->told_ms);
+    a->says_ms = 600000;
+    pr_run(r, 3000);
+    cr_expect_gt(b->told_ms, 500000, "later answers say it again");
+    cr_assert_eq(pr_endpoint(r, E(", \"remaining\": [{\"header\": \"y-left\", \"reset\": \"y-reset\"}]"), &e), 0);
+    a->says_ms = 0;
+    pr_run(r, 3000);
+    cr_expect(a->told_ms == 0 && b->told_ms == 0, "another quota");
+    done(r);
+}
+
 Test(mng_tasks, a_node_that_is_away_holds_its_part_until_it_has_no_partition_and_its_calls_are_over)
 {
     struct pr *r = rig(2, "{\"match\": \"*\"}");

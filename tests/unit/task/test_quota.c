@@ -231,3 +231,25 @@ Test(quota, behind_a_restart_buckets_of_a_budget_are_empty)
     quota_resume(&q, &was, 100, NOW);
     cr_expect_eq(quota_level(&q, 1, NOW), -20, "what is owed is owed");
 }
+
+/* The endpoint's first rate goes, and the budget's is the first one: it has what it had. */
+Test(quota, what_is_in_a_bucket_stays_there_when_another_rate_goes_or_comes)
+{
+    static const uint64_t own[] = { 100, PER_SECOND, 0, 86400, PER_DAY, 0 }, day[] = { 86400, PER_DAY, 0 };
+    const struct quota_parts shared = { UNIT_PARTS, UNIT_PARTS, 1 }, alone = { UNIT_PARTS, 0, 0 };
+    const struct quota_parts parts[] = { shared, alone };
+
+    for (unsigned i = 0; i < 2; i++) {
+        struct quota q = { 0 };
+
+        quota_define(&q, own, 2, parts[i], NOW);
+        quota_define(&q, own, 2, parts[i], NOW + 10000);
+        cr_expect_eq(quota_level(&q, 0, NOW + 10000), 100);
+        cr_expect_eq(quota_level(&q, 1, NOW + 10000), 10);
+        quota_define(&q, day, 1, parts[i], NOW + 10000);
+        cr_expect_eq(quota_level(&q, 0, NOW + 10000), 10, "not what the other one had");
+        quota_define(&q, own, 2, parts[i], NOW + 20000);
+        cr_expect_eq(quota_level(&q, 0, NOW + 20000), 0, "a new one begins empty");
+        cr_expect_eq(quota_level(&q, 1, NOW + 20000), 20);
+    }
+}

@@ -29,6 +29,7 @@ Test(told, a_reset_is_written_in_many_ways)
         { "1 s", -1 }, { "1.", -1 }, { ".5s", -1 }, { "1e9", -1 }, { "nan", -1 }, { "1994-13-06T08:49:40Z", -1 },
         { "1994-11-06T08:49:40", -1 }, { "1994-11-06T08:49:40+1", -1 }, { "1994-11-06T08:49:99Z", -1 },
         { "1994-11-06T08:49:40+99:00", -1 }, { "0x10", -1 }, { "1m\xff", -1 },
+        { "-999-11-06T08:49:40Z", -1 }, { "+999-11-06T08:49:40Z", -1 }, { " 199-11-06T08:49:40Z", -1 },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(v); i++)
@@ -41,14 +42,15 @@ Test(told, a_reset_is_written_in_many_ways)
 
 Test(told, fields_are_known_by_their_names)
 {
-    cr_expect_eq(told_field(ROWS, "x-left", 6), 0);
-    cr_expect_eq(told_field(ROWS, "X-RESET", 7), 1);
-    cr_expect_eq(told_field(ROWS, "left-tokens", 11), 2);
-    cr_expect_eq(told_field(ROWS, "Reset-Tokens", 12), 3);
-    cr_expect_eq(told_field(ROWS, "x-lef", 5), -1);
-    cr_expect_eq(told_field(ROWS, "x-left-tokens", 13), -1);
-    cr_expect_eq(told_field("", "x-left", 6), -1);
-    cr_expect_eq(told_field("r a", "", 0), 1, "no manager says so; no field has no name");
+    cr_expect_eq(told_field(ROWS, "x-left", 6), 1 << 0);
+    cr_expect_eq(told_field(ROWS, "X-RESET", 7), 1 << 1);
+    cr_expect_eq(told_field(ROWS, "left-tokens", 11), 1 << 2);
+    cr_expect_eq(told_field(ROWS, "Reset-Tokens", 12), 1 << 3);
+    cr_expect_eq(told_field(ROWS, "x-lef", 5), 0);
+    cr_expect_eq(told_field(ROWS, "x-left-tokens", 13), 0);
+    cr_expect_eq(told_field("", "x-left", 6), 0);
+    cr_expect_eq(told_field("r a", "", 0), 1 << 1, "no manager says so; no field has no name");
+    cr_expect_eq(told_field(ROWS " r other x-reset", "x-reset", 7), 1 << 1 | 1 << 5, "one reset of two quotas");
 }
 
 static struct calls calls;

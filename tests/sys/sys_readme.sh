@@ -99,6 +99,17 @@ said "its delay runs" '"state":"scheduled"'
 said "a worker has it" '"payload":{"prompt":"a cat"}'
 said "it is done" '"state":"succeeded"'
 said "its result" '\{"url":"cat.png"\}$'
+task_call() { http -H "Authorization: Bearer $(task_token)" -d "$2" "$R$1"; } # PATH BODY
+task_call /v1/queues/images/tasks '{"payload":1}' >"$DIR/out"
+task_call /v1/queues/images/tasks/take '{"lease":"1m","wait":"5s"}' >"$DIR/taken2"
+type_in "how far it is, typed" "While a worker has a task" \
+    "1s|^|AUTH='Authorization: Bearer $(task_token)' TASK=$(jq -r '.tasks[0].task' "$DIR/taken2") LEASE=$(jq -r '.tasks[0].lease_id' "$DIR/taken2"); |"
+said "  is heard" '"state":"running"'
+cp "$root/docs/pictures/page.png" "$DIR/cat.png"
+type_in "a payload of bytes, typed" "## Payloads that are no JSON" "1s|^|AUTH='Authorization: Bearer $(task_token)'; |"
+said "  is in line" '"state":"waiting"'
+task_call "/v1/tasks/$(jq -r '.tasks[0].task' "$DIR/taken2")/ack" "{\"lease_id\":\"$(jq -r '.tasks[0].lease_id' "$DIR/taken2")\",\"take\":{\"queue\":\"images\",\"wait\":\"5s\"}}" >"$DIR/out"
+said "  and is taken as bytes" '"payload_base64":"iVBOR'
 type_in "a permit, typed" "## Permits"
 said "  its pass opens" 'HTTP/1.1 204'
 type_in "what operators ask" "## For operators"
@@ -209,6 +220,14 @@ wait_for 20 "a claim opens its lane, as soon as routers know of it" claims
 
 # ---- growing: another router and another segment node
 page=docs/operations.md
+one="s#segqctl --context [a-z]*#'$BIN/segqctl' --dir '$C'#g;s# task.token# '$C/secrets/task.token'#" # old is new, too
+"$BIN/segqctl" --dir "$C" pool add 'ride/*' >"$DIR/out" 2>&1
+wait_for 20 "tasks to carry" eval 'http -H "Authorization: Bearer $(task_token)" -d "{\"payload\":1}" "$R/v1/queues/ride/eu/tasks" | grep -q task'
+exports() { "$BIN/segqctl" --dir "$C" task export 'ride/*' >"$DIR/out" 2>&1; }
+wait_for 20 "its partitions are there" exports
+type_in "tasks are carried elsewhere, typed" "## Carrying tasks elsewhere" "$one;5d"
+type_in "or a part of them" "A part of a pool moves" "$one"
+"$BIN/segqctl" --dir "$C" pool delete 'ride/*' final --yes >"$DIR/out" 2>&1
 mkdir -p "$DIR/grow"
 cp -p "$C/secrets/cluster.secret" "$C/secrets/pass.key" "$DIR/grow"
 grow() { # program admin port listen port

@@ -31,25 +31,6 @@ static struct mtask_node *by_name(struct mng *m, const char *name)
     return n;
 }
 
-void task_node_up(struct mng *m, peer_no p, const char *name, uint64_t incarnation)
-{
-    struct mtask_node *n = by_name(m, name);
-
-    if (n == NULL || map_set_ptr(&m->tasks.peer_node, p, n) < 0) {
-        log_error("event=no_memory what=node node=%s", name);
-        m->out->box.failed = true;
-        return;
-    }
-    if (n->peer != 0)
-        (void)map_del(&m->tasks.peer_node, n->peer); /* the older link is not heard any more */
-    n->peer = p;
-    n->registered = n->foreign = false;
-    if (n->incarnation != incarnation)
-        log_info("event=node_up node=%s incarnation=%016llx", name,
-                 (unsigned long long)incarnation);
-    n->incarnation = incarnation;
-}
-
 static void unconfirm(struct mng *m, const struct mtask_node *n)
 {
     each_gone(m, g)
@@ -60,6 +41,28 @@ static void unconfirm(struct mng *m, const struct mtask_node *n)
             if (p->part[i].node == n)
                 p->part[i].confirmed = false;
     shares_unsaid(m, n);
+}
+
+void task_node_up(struct mng *m, peer_no p, const char *name, uint64_t incarnation)
+{
+    struct mtask_node *n = by_name(m, name);
+
+    if (n == NULL || map_set_ptr(&m->tasks.peer_node, p, n) < 0) {
+        log_error("event=no_memory what=node node=%s", name);
+        m->out->box.failed = true;
+        return;
+    }
+    if (n->peer != 0) { /* the older link is not heard any more */
+        (void)map_del(&m->tasks.peer_node, n->peer);
+        n->peer = 0;
+        unconfirm(m, n);
+    }
+    n->peer = p;
+    n->registered = n->foreign = false;
+    if (n->incarnation != incarnation)
+        log_info("event=node_up node=%s incarnation=%016llx", name,
+                 (unsigned long long)incarnation);
+    n->incarnation = incarnation;
 }
 
 void task_node_down(struct mng *m, struct mtask_node *n)

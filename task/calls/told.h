@@ -30,7 +30,7 @@ struct told_quotas { /* zero: nothing is told */
 
 /* rows, for all that follows: msg_endpoint.told. */
 
-/* Those of call_answer.told that a field of an answer is, as bits: 2 * row, and 1 more: its reset. Rows may share one. */
+/* Finds which of call_answer.told a field of an answer is, as bits: 2 * row, and 1 more: its reset. Rows may share one. */
 unsigned told_field(const char *rows, const char *name, size_t n);
 /* Milliseconds until a reset: seconds ("1.5"), a duration ("1m2s", "6ms"), a moment (RFC 3339; Unix time, s or ms).
  * wall_ms: Unix time now. -1: it is none of them. */

@@ -23,6 +23,7 @@ struct pc_endpoint {
     uint64_t says_left, says_ms; /* and here */
     uint64_t rates[3 * UNIT_RATES_MAX]; /* in units: units, per, burst of each */
     uint32_t n_rates, n_shared; /* numbers; rates of its budget, the last ones */
+    uint64_t kept;          /* part that nobody else had since the last link */
     uint64_t parts, shared; /* of rates in units, and of its budget's; each call has one unit */
     bool paused, tripped;
     uint64_t resets, probe;
@@ -53,6 +54,7 @@ static inline void pc_told(struct pc_endpoint *v, const struct msg_endpoint *g)
     x->told_left = g->n_told_word >= 2 ? g->told_word[0] : 0;
     x->told_ms = g->n_told_word >= 2 ? g->told_word[1] : 0;
     x->parts = g->n_unit_rates / 3 > g->n_shared ? g->unit_part : 0;
+    x->kept = g->unit_kept;
     x->shared = g->n_shared > 0 ? g->shared_part : 0;
     x->n_rates = g->n_unit_rates;
     x->n_shared = g->n_shared;

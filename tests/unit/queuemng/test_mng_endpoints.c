@@ -270,6 +270,35 @@ Test(mng_tasks, rates_in_units_are_divided_by_who_has_calls)
     done(r);
 }
 
+/* Whether its last link has ended before it comes, or is found to be over only then. */
+Test(mng_tasks, a_node_that_begins_anew_is_told_the_part_that_was_kept_for_it)
+{
+    struct pr *r = rig(2, "{\"match\": \"*\"}");
+    const struct pc_endpoint *x = &r->node[0].endpoint[0];
+    struct err e = { 0 };
+
+    cr_assert_eq(pr_endpoint(r, E(", \"rates\": [{\"units\": 600}]"), &e), 0);
+    cr_assert_eq(pr_pool(r, "{\"match\": \"e/*\", \"endpoint\": \"e\"}", &e), 0);
+    with_parts(r, 8000);
+    cr_expect_eq(x->parts, UNIT_PARTS / 2);
+    *pr_peer(r, 0) = 0; /* as if the machine had gone: nothing says that its link is over */
+    r->node[0].incarnation++;
+    pr_run(r, 1000);
+    cr_expect_eq(x->kept, UNIT_PARTS / 2, "%lu", x->kept);
+    pr_node_run(r, 0, false);
+    pr_run(r, 1000);
+    r->node[0].endpoint[0].kept = 0;
+    pr_node_run(r, 0, true);
+    pr_run(r, 1000);
+    cr_expect_eq(x->kept, UNIT_PARTS / 2, "%lu", x->kept);
+    pr_manager_end(r);
+    r->node[0].endpoint[0].kept = 0;
+    pr_manager_begin(r);
+    pr_run(r, 3000);
+    cr_expect_geq(x->kept, UNIT_PARTS / 2, "it is stored");
+    done(r);
+}
+
 #define LEFT ", \"remaining\": [{\"header\": \"x-left\", \"reset\": \"x-reset\"}]"
 
 Test(mng_tasks, what_answers_say_at_one_node_is_told_to_those_that_have_heard_nothing)

@@ -148,8 +148,14 @@ struct bears budget_unheld(const struct mng *m, const struct mendpoint *x)
 
 struct bears budget_part(const struct mng *m, const struct mendpoint *x)
 {
-    return budget_of(m, &x->def.budget) != NULL ? x->claim.aim
-                                                : (struct bears){ ENDPOINT_ANY, ENDPOINT_ANY, 0, ENDPOINT_ANY };
+    const struct mbudget *b = budget_of(m, &x->def.budget);
+    struct bears any = { ENDPOINT_ANY, ENDPOINT_ANY, 0, ENDPOINT_ANY }, part = b != NULL ? x->claim.aim : any;
+
+    if (b != NULL && b->whole.rate == ENDPOINT_ANY && b->whole.slots == ENDPOINT_ANY) { /* also of who has just come */
+        part.rate = any.rate;
+        part.slots = any.slots;
+    }
+    return part;
 }
 
 const struct mbudget *budget_with_units(const struct mng *m, const struct mendpoint *x)

@@ -426,8 +426,10 @@ static int endpoint_change(struct mng *m, struct mendpoint *x, const struct endp
     if (rc < 0)
         return rc;
     task_map_changed(m); /* perhaps another url */
-    if (strcmp(x->def.budget.name, d->budget.name) != 0)
+    if (strcmp(x->def.budget.name, d->budget.name) != 0) {
         budget_leaves(m, x);
+        x->claim.aim.shared = 0; /* of another one's rates it has none yet */
+    }
     endpoint_told_rows(&x->def, told_was);
     endpoint_told_rows(d, told);
     if (strcmp(told, told_was) != 0)

@@ -111,10 +111,14 @@ void quota_define(struct quota *q, const uint64_t *numbers, uint32_t n, struct q
     struct quota was = *q;
     unsigned to = 0;
 
+    if (parts.own == 0 && n_own > 0)
+        n = 0;
+    else if (parts.shared == 0)
+        n = n_own; /* its own go on */
     settle(&was, now);
     *q = (struct quota){ .needs = q->needs, .changed = true, .calls = q->calls, .units = q->units };
-    q->none = (n_own > 0 && parts.own == 0) || (n > n_own && parts.shared == 0);
-    for (uint32_t i = 0; !q->none && i < n && i < UNIT_RATES_MAX; i++) {
+    q->none = n < all.n;
+    for (uint32_t i = 0; i < n && i < UNIT_RATES_MAX; i++) {
         struct unit_rate *r = &q->rate[to];
         unsigned k = before(&was, &all, i);
         __int128 had = k < UNIT_RATES_MAX ? parts_of(&was.rate[k], level(&was, k, now)) : 0;

@@ -5,6 +5,7 @@
 #include "queuemng/core/task_view.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/table.h"
+#include "queuemng/tasks/targets.h"
 
 #define E(more) "{\"name\": \"e\", \"url\": \"http://a/\"" more "}"
 
@@ -550,6 +551,34 @@ Test(mng_tasks, nodes_are_told_the_rates_of_a_budget_and_their_changes)
     cr_assert_eq(pr_endpoint(r, E(""), &e), 0);
     pr_run(r, 3000);
     cr_expect_eq(x[0].n_rates, 0, "it has left the budget");
+    done(r);
+}
+
+#define OWN ", \"rates\": [{\"units\": 50, \"per\": \"second\"}]"
+
+/* Until it is known what is its own of that, it has none; and of its own rates all the same. */
+Test(mng_tasks, the_part_of_one_budget_is_no_part_of_another)
+{
+    struct pr *r = rig(1, "{\"match\": \"*\"}");
+    const struct pc_endpoint *x = r->node[0].endpoint;
+    struct err e = { 0 };
+
+    budget(r, "{\"name\": \"a\", \"rates\": [{\"units\": 900, \"per\": \"minute\"}]}");
+    budget(r, "{\"name\": \"b\", \"rates\": [{\"units\": 900, \"per\": \"minute\"}]}");
+    cr_assert_eq(pr_endpoint(r, E(OWN), &e), 0, "%s", e.text);
+    cr_assert_eq(pr_endpoint(r, "{\"name\": \"f\", \"url\": \"http://b/\", \"budget\": \"b\"}", &e), 0);
+    pr_run(r, 5000);
+    cr_expect_eq(x[1].shared, UNIT_PARTS);
+    for (int i = 0; i < 2; i++) { /* from none, and from the other one */
+        cr_assert_eq(pr_endpoint(r, i == 0 ? E(OWN ", \"budget\": \"a\"") : E(OWN ", \"budget\": \"b\""), &e), 0);
+        each_share(bearer_find(r->m, "e"), s) {
+            cr_expect_eq(s->said.shared, 0, "%d: %lu", i, s->said.shared);
+            cr_expect_eq(s->said.units, UNIT_PARTS, "%d: %lu", i, s->said.units);
+        }
+        pr_run(r, 5000);
+        cr_expect_gt(x[0].shared, 0);
+        cr_expect(i == 0 || x[0].shared + x[1].shared <= UNIT_PARTS);
+    }
     done(r);
 }
 

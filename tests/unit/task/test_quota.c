@@ -253,3 +253,18 @@ Test(quota, what_is_in_a_bucket_stays_there_when_another_rate_goes_or_comes)
         cr_expect_eq(quota_level(&q, 1, NOW + 20000), 20);
     }
 }
+
+Test(quota, without_a_part_of_the_budget_it_keeps_what_it_had_of_its_own)
+{
+    static const uint64_t both[] = { 86400, PER_DAY, 0, 10, PER_SECOND, 0 };
+    struct quota q = { 0 };
+
+    quota_define(&q, both, 2, (struct quota_parts){ UNIT_PARTS, UNIT_PARTS, 1 }, NOW);
+    quota_define(&q, both, 2, (struct quota_parts){ UNIT_PARTS, 0, 1 }, NOW + 100000);
+    cr_expect_eq(quota_most(&q, NOW + 200000), 0);
+    cr_expect_eq(quota_when(&q), MSEC_NEVER);
+    cr_expect_eq(quota_level(&q, 0, NOW + 200000), 200);
+    quota_define(&q, both, 2, (struct quota_parts){ UNIT_PARTS, UNIT_PARTS, 1 }, NOW + 200000);
+    cr_expect_eq(quota_level(&q, 0, NOW + 200000), 200);
+    cr_expect_eq(quota_level(&q, 1, NOW + 200000), 0, "others may have had that");
+}

@@ -428,7 +428,7 @@ static int endpoint_change(struct mng *m, struct mendpoint *x, const struct endp
     task_map_changed(m); /* perhaps another url */
     if (strcmp(x->def.budget.name, d->budget.name) != 0) {
         budget_leaves(m, x);
-        x->claim.aim.shared = 0; /* of another one's rates it has none yet */
+        x->claim.aim.shared = 0; /* no part yet of what another one has */
     }
     endpoint_told_rows(&x->def, told_was);
     endpoint_told_rows(d, told);

@@ -114,7 +114,7 @@ void quota_define(struct quota *q, const uint64_t *numbers, uint32_t n, struct q
     if (parts.own == 0 && n_own > 0)
         n = 0;
     else if (parts.shared == 0)
-        n = n_own; /* its own go on */
+        n = n_own; /* these go on */
     settle(&was, now);
     *q = (struct quota){ .needs = q->needs, .changed = true, .calls = q->calls, .units = q->units };
     q->none = n < all.n;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/base/text.h"
 #include "common/http/http_scan.h"
 #include "common/http/problem.h"
 #include "common/task/payload.h"
@@ -50,13 +51,13 @@ static void put_value(struct buf *b, struct slice name, struct slice v)
         json_utf8(b, v.p, v.n);
 }
 
-/* False: an escape is none. */
+/* False: an escape is none, or what it stands for is no text: JSON would have another in its place. */
 static bool unescape(struct slice *v)
 {
     int64_t n = http_unescape(v->p, v->n);
 
     v->n = n > 0 ? (size_t)n : 0;
-    return n >= 0;
+    return n >= 0 && utf8_ok(v->p, v->n);
 }
 
 static bool put_query(struct buf *b, struct slice query)
@@ -93,7 +94,7 @@ bool raw_body_read(struct task_body *b, struct buf *text, const struct http_req 
 
     *e = (struct body_error){ 0 };
     if (!put_query(text, q->query))
-        return json_say(e, "the query has an escape that is none", (struct slice){ 0 }, "");
+        return json_say(e, "the query has an escape that is none, or is no UTF-8", (struct slice){ 0 }, "");
     if (text->failed)
         return json_say(e, "out of memory; ask again", (struct slice){ 0 }, "");
     if (!task_body_whole(b, (struct slice){ (char *)text->data, text->len }, RAW_MEMBERS, e))

@@ -124,17 +124,17 @@ static void open_queue(struct watch *w, struct task_call *c, const struct msg *a
     tell_rows(w, m);
 }
 
-/* 0: it is none of ours. */
+/* 1, behind which there is a gap: it is none of ours; 0: there is none. */
 static uint64_t number(struct slice v)
 {
     uint64_t id = 0;
 
     for (size_t i = 0; i < v.n; i++) {
         if (v.n > 18 || v.p[i] < '0' || v.p[i] > '9')
-            return 0;
+            return 1;
         id = id * 10 + (uint64_t)(v.p[i] - '0');
     }
-    return id;
+    return v.n > 0 ? u64_max(id, 1) : 0;
 }
 
 void feed_start(struct tasking *t, const struct task_asked *x)

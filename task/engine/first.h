@@ -13,7 +13,7 @@
 
 #include "task/engine/engine.h"
 
-#define FIRST_STEPS 100000u /* steps of the tree: some milliseconds */
+#define FIRST_STEPS 40000u /* steps of the tree: less than 10 ms, also where each finds a key that may not */
 
 struct first_tasks {
     uint32_t waiting; /* tasks in line in the queue */

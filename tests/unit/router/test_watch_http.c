@@ -279,6 +279,17 @@ Test(watch_http, starts_and_ends_of_a_queue_have_numbers)
     cr_expect_eq(count_of("\"state\":\"running\""), 600);
 }
 
+Test(watch_http, a_number_of_somebody_else_is_one_behind_which_there_is_a_gap)
+{
+    listen_at("Last-Event-ID: 7f3a-12\r\n");
+    cr_expect(came("id: 1\n"), "as it was asked: %s", got);
+    close(w.fd);
+    dial();
+    UNTIL(w.r->watches == 0);
+    listen_at("Last-Event-ID: \r\n");
+    cr_expect(came("id: 1000\n"), "%s", got);
+}
+
 Test(watch_http, a_queue_is_for_servers_that_may_read)
 {
     unsigned n;

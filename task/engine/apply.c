@@ -343,7 +343,10 @@ static int apply_emptied(struct engine *e, const struct trec *r)
 {
     if (r->until == 0 || r->until >= (uint64_t)WHEEL_MAX)
         return SQ_EPROTO;
-    tree_empty_buckets(&e->tree, (msec_t)r->until);
+    if (e->loading) /* LEVEL says what those have that are there */
+        e->tree.emptied = (msec_t)r->until;
+    else
+        tree_empty_buckets(&e->tree, (msec_t)r->until);
     return 0;
 }
 

@@ -499,3 +499,30 @@ Test(task_units, where_starts_may_be_missing_buckets_are_empty)
         rig_fini(&r);
     }
 }
+
+/* A larger bucket since then: what is in it is no less for a snapshot. */
+Test(task_units, buckets_that_were_empty_once_have_what_came_in_since)
+{
+    struct task_rules rules;
+    struct enginerig r;
+    char key;
+
+    limits(&r, 100, PER_SECOND, 100);
+    rig_submit(&r, costing("a", 10));
+    cr_expect_eq(take_cost(&r, &key), 10);
+    rig_restart(&r, 0);
+    engine_empty_buckets(&r.e);
+    rig_submit(&r, costing("a", 1));
+    rig_advance(&r, 5000);
+    rules_default(&rules);
+    rules.key_units_1 = 100;
+    rules.key_per_1 = PER_SECOND;
+    rules.key_room_1 = 1000000;
+    cr_assert_eq(engine_define(&r.e, "*", &rules), 0);
+    rig_flush(&r);
+    restart(&r, true);
+    rig_submit(&r, costing("a", 2000));
+    cr_expect_eq(take_cost(&r, &key), 1);
+    cr_expect_eq(take_cost(&r, &key), 2000);
+    rig_fini(&r);
+}

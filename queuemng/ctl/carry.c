@@ -1,7 +1,8 @@
 /* carry.c: a file begins with a line that says what it is, and ends with one that says how many tasks it
  * has: one that was cut is noticed. Each line between has a submission, with an Idempotency-Key made of the
  * task's id and its cluster: submitted again it is the same task, as long as the pool's `dedup`
- * remembers it. So whatever breaks an import, it is run again. */
+ * remembers it. So whatever breaks an import, it is run again. A submission whose payload has breaks of lines
+ * stands as a string: as JSON what a stranger has submitted would be lines of the file. */
 #include "queuemng/ctl/carry.h"
 
 #include <errno.h>
@@ -59,10 +60,11 @@ static bool line_add(struct lines *all, const json_t *t, const struct buf *text)
     return v->queue != NULL && v->at >= 0 && fwrite(text->data, 1, text->len, all->f) == text->len;
 }
 
-/* The row with its submission as JSON in place of a text. */
+/* The row with its submission as JSON in place of a text, if that is one line. */
 static bool row_add(struct lines *all, json_t *t)
 {
     const char *submit = json_string_value(json_object_get(t, "submit"));
+    bool plain = submit != NULL && submit[strcspn(submit, "\r\n")] == '\0';
     struct buf b;
     char *text;
     bool ok;
@@ -74,7 +76,7 @@ static bool row_add(struct lines *all, json_t *t)
     }
     buf_init(&b);
     text = json_dumps(t, JSON_COMPACT | JSON_REAL_PRECISION(16));
-    if (submit != NULL) {
+    if (plain) {
         json_t *rest = json_copy(t);
 
         (void)json_object_del(rest, "submit");
@@ -85,7 +87,7 @@ static bool row_add(struct lines *all, json_t *t)
     buf_str(&b, text != NULL ? text : "{}");
     b.failed |= text == NULL;
     free(text);
-    if (submit != NULL) {
+    if (plain) {
         b.len--;
         buf_str(&b, ",\"submit\":");
         buf_str(&b, submit);
@@ -213,7 +215,7 @@ struct import {
     char id[BATCH_ROWS][ID_MAX + 1];
     unsigned n;
     size_t bytes;
-    uint64_t at, made, same, bad, ended; /* at: line; ended: tasks, as the last line says, + 1 */
+    uint64_t at, tasks, made, same, bad, ended; /* at: line; tasks: lines of them; ended: as the last line says, + 1 */
 };
 
 /* True: it goes on behind it. */
@@ -316,6 +318,15 @@ struct said { /* a line */
     uint64_t tasks;
 };
 
+static struct slice json_of(struct slice submit)
+{
+    struct slice text = submit;
+    struct json_scan s;
+
+    json_scan_init(&s, submit);
+    return submit.p[0] == '"' && json_scan_text(&s, &text) && json_scan_is_whole(text) ? text : submit;
+}
+
 /* NULL, or what is wrong. */
 static const char *read_line(struct said *l, char *text, size_t n)
 {
@@ -335,7 +346,7 @@ static const char *read_line(struct said *l, char *text, size_t n)
         if (!json_scan_value(&s, &value))
             break;
         if (slice_is(name, "submit"))
-            l->submit = value;
+            l->submit = json_of(value);
         else if (slice_is(name, "segq_tasks"))
             l->format = strtoll(value.p, NULL, 10);
         else if (slice_is(name, "tasks"))
@@ -373,6 +384,7 @@ static int take_line(struct import *m, char *text, size_t n)
         m->ended = l.tasks + 1;
         return CTL_OK;
     }
+    m->tasks++;
     if (why == NULL)
         why = unfit(m, &l);
     if (why != NULL)
@@ -427,6 +439,9 @@ static int read_all(struct import *m, FILE *f)
         return ctl_fail(CTL_USAGE, "%s: that is no file of task export", m->file);
     if (rc == CTL_OK && m->ended == 0)
         rc = ctl_fail(CTL_REFUSED, "%s: it is cut: the line that says how many tasks it has is missing", m->file);
+    else if (rc == CTL_OK && m->ended != m->tasks + 1)
+        rc = ctl_fail(CTL_REFUSED, "%s: its last line says %llu tasks, and it has %llu", m->file,
+                      (unsigned long long)m->ended - 1, (unsigned long long)m->tasks);
     return rc;
 }
 

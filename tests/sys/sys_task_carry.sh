@@ -108,5 +108,18 @@ check "  each with its reason" eval 'complains "bad:5: that is no JSON object" &
 head -500 "$DIR/tasks" >"$DIR/cut"
 ctl task import 'ride/*' "$DIR/cut"
 check "a file that is cut is noticed" complains 'it is cut'
+sed 500,509d "$DIR/tasks" >"$DIR/short"
+ctl task import 'ride/*' "$DIR/short"
+check "and one that lacks lines amid" complains 'says 1003 tasks, and it has 993'
 ctl task import 'ride/*' "$0"
 check "and what is none at all" complains 'no file of task export'
+
+# ---- a payload of several lines
+ctl pool add lines
+put_lines() { [ "$(printf '{"payload":{\n"a":[\n{"id":"1-1","queue":"lines","submit":{}}\n]}}' | status_of -H "Authorization: Bearer $(task_token)" --data-binary @- "$R/v1/queues/lines/tasks")" = 201 ]; }
+wait_for 10 "its pool has a task node" put_lines
+ctl task export lines && mv "$DIR/out" "$DIR/lines"
+check_eq "is one line of the file" "$(grep -c . "$DIR/lines")" 3
+ctl task import lines "$DIR/lines"
+check "which is imported" says '^1 tasks are new, 0 were there already, 0 lines'
+check_eq "  byte for byte" "$(task_call -d '{"n":5}' "$R/v1/queues/lines/tasks/take" | grep -c '^{"id":"1-1","queue":"lines","submit":{}}$')" 2

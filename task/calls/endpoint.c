@@ -243,8 +243,10 @@ int endpoints_define(struct list *all, const struct msg_endpoint *m, msec_t now)
     was = ep->def.serial != 0 ? endpoint_rate_now(ep, now) : (struct rate){ 0 };
     if (!pressure_same(&ep->def, &d))
         ep->pressure = (struct pressure){ 0 };
-    if (ep->def.told == NULL || strcmp(ep->def.told, d.told) != 0)
+    if (ep->def.told == NULL || strcmp(ep->def.told, d.told) != 0) {
         ep->told = (struct told_quotas){ .begun = ep->told.begun };
+        ep->told.begun.rows++;
+    }
     told_pass_on(&ep->told, m->told_word, m->n_told_word, now);
     def_free(&ep->def);
     ep->def = d;

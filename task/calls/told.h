@@ -15,6 +15,7 @@
 
 struct told_mark { /* calls and units that had begun */
     uint64_t calls, units;
+    uint32_t rows; /* changes of the fields' names so far */
 };
 
 struct told_quotas { /* zero: nothing is told */

@@ -134,6 +134,23 @@ Test(told, no_more_begin_than_are_left_until_the_reset)
     calls_fini(&calls);
 }
 
+/* An answer to a call of before has other fields than those that are named now. */
+Test(told, what_other_fields_said_counts_for_none_of_now)
+{
+    struct msg_endpoint m = gen(1);
+    struct endpoint *ep = begin(&m);
+    struct going_call *g = send(ep, 5, NOW);
+
+    m.serial = 2;
+    m.told = "u left-tokens reset-tokens r X-Left X-Reset";
+    cr_assert_eq(endpoints_define(&calls.endpoints, &m, NOW), 0);
+    answer(g, "3", "2s", "", "", NOW + 10);
+    cr_expect_geq(endpoint_affords(ep, NOW + 10), 1000, "three calls are not three tokens");
+    answer(send(ep, 5, NOW + 20), "4", "2s", "", "", NOW + 30);
+    cr_expect_eq(endpoint_affords(ep, NOW + 30), 4);
+    calls_fini(&calls);
+}
+
 Test(told, units_are_counted_as_calls_cost)
 {
     struct msg_endpoint m = gen(1);

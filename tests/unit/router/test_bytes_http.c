@@ -26,6 +26,18 @@ static int raw(const char *query, const char *fields, const char *body)
     return call_with("POST", path, fields, body);
 }
 
+Test(bytes_http, a_form_that_is_cut_is_none)
+{
+    struct payload x = payload_of("\1\5a/b", 5);
+
+    cr_expect(!x.typed && x.bytes.n == 5);
+    cr_expect(!payload_of("\1", 1).typed && !payload_of("", 0).typed);
+    x = payload_of("\1\3a/b", 5);
+    cr_expect(x.typed && is(x.type, "a/b") && x.bytes.n == 0);
+    x = payload_of("\1\4a/\nbxy", 8);
+    cr_expect(x.typed && is(x.type, PAYLOAD_ANY) && is(x.bytes, "xy"), "no line of a head");
+}
+
 Test(bytes_http, in_base64_and_handed_out_so)
 {
     cr_assert_eq(ask("POST", TASKS, "{\"key\":\"t7\",\"payload_base64\":\"iVBORw==\",\"content_type\":\"image/png\"}"), 201, "%s", got);

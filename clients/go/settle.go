@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"time"
 )
 
@@ -188,11 +189,17 @@ func (w *Worker) extendDue(now time.Time) {
 	for _, j := range late {
 		w.lose(j, errors.New("segq: its lease has ended"))
 	}
-	for queue, rows := range due {
+	var all sync.WaitGroup
+	for queue, rows := range due { // each by itself: one whose node is away delays no other's
 		for n := 0; n < len(rows); n += batch {
-			w.extendSome(queue, rows[n:min(n+batch, len(rows))])
+			all.Add(1)
+			go func(queue string, rows []end) {
+				defer all.Done()
+				w.extendSome(queue, rows)
+			}(queue, rows[n:min(n+batch, len(rows))])
 		}
 	}
+	all.Wait()
 }
 
 func (w *Worker) extendSome(queue string, rows []end) {

@@ -308,6 +308,11 @@ func (w *Worker) say(name string, j *Job, err error) {
 		if (name == "succeeded" || name == "failed") && !j.began.IsZero() {
 			e.Took = time.Since(j.began)
 		}
+		defer func() {
+			if p := recover(); p != nil {
+				w.log("segq worker: OnEvent: %v", p)
+			}
+		}()
 		w.onEvent(e)
 	}
 }
@@ -477,7 +482,7 @@ func (w *Worker) succeeded(j *Job, result any) {
 	case []byte:
 		row.Bytes = &r
 	default:
-		raw, err := encode(result)
+		raw, err := written(result)
 		if err != nil {
 			w.failed(j, fmt.Errorf("the result is no JSON: %w", err))
 			return
@@ -485,6 +490,16 @@ func (w *Worker) succeeded(j *Job, result any) {
 		row.Result = raw
 	}
 	w.settle(j, row, "succeeded", nil)
+}
+
+// written is a result in JSON; a MarshalJSON that panics is an error.
+func written(result any) (raw []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &PanicError{p, debug.Stack()}
+		}
+	}()
+	return encode(result)
 }
 
 func (w *Worker) failed(j *Job, err error) {
@@ -516,8 +531,13 @@ func plain(text string) string {
 	return text
 }
 
-// reason is that of a task's history.
-func reason(err error) string {
+// reason is that of a task's history. Errors may panic: a nil pointer of a type of errors does.
+func reason(err error) (said string) {
+	defer func() {
+		if p := recover(); p != nil {
+			said = plain(fmt.Sprintf("%T: %v", err, p))
+		}
+	}()
 	if text := plain(err.Error()); text != "" {
 		return text
 	}

@@ -331,6 +331,60 @@ func TestTracesOfTasks(t *testing.T) {
 	is(t, "traces", []any{one, two}, "[00-1-2-01 ]")
 }
 
+type broken struct{ text *string }
+
+func (b *broken) Error() string                { return *b.text } // of a nil pointer: it panics
+func (b *broken) MarshalJSON() ([]byte, error) { return []byte(*b.text), nil }
+
+func TestWhatPanicsBesideTheHandler(t *testing.T) {
+	l := &lines{waiting: []string{`1`, `2`, `3`}}
+	_, err := works(t, l, func(ctx context.Context, j *Job) (any, error) {
+		switch string(j.Payload) {
+		case `1`:
+			var e *broken
+			return nil, e
+		case `2`:
+			return &broken{}, nil
+		}
+		return 7, nil
+	}, func(*events) bool { return len(l.ends()) == 3 }, Concurrency(1), OnEvent(func(v WorkerEvent) { panic(v.Name) }))
+	is(t, "the end", err, nil)
+	got := l.ends()
+	is(t, "an error that panics", strings.HasPrefix(got[0], "T0 nack  *segq.broken: runtime error"), true)
+	is(t, "a result that panics", strings.HasPrefix(got[1], "T1 nack  the result is no JSON: "), true)
+	is(t, "the next one", got[2], "T2 ack 7")
+}
+
+// Two queues, and the node of one does not answer: the leases of the other's tasks go on.
+func TestLeasesOfTwoQueues(t *testing.T) {
+	stuck := make(chan struct{})
+	_, c := newFake(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "/a/") {
+			select {
+			case <-stuck:
+			case <-r.Context().Done():
+			}
+			return
+		}
+		answers(200, `[{"status":200}]`)(w, r)
+	})
+	defer close(stuck)
+	for i := 0; i < 5; i++ { // maps have no order
+		w := c.Worker("a", nil, Lease(time.Second))
+		b := &Job{w: w, Token: "B", Queue: "b", until: time.Now().Add(time.Second)}
+		w.jobs[&Job{w: w, Token: "A", Queue: "a", until: time.Now().Add(time.Second)}] = struct{}{}
+		w.jobs[b] = struct{}{}
+		go w.extendDue(time.Now())
+		at := time.Now()
+		until(t, "b is extended", func() bool {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return !b.extendAt.IsZero()
+		})
+		is(t, "without waiting for a", time.Since(at) < 500*time.Millisecond, true)
+	}
+}
+
 func TestReasonsAreShort(t *testing.T) {
 	r := reason(errors.New(strings.Repeat("ü", 150) + "\x00\xff"))
 	is(t, "bytes", len(r), 200)

@@ -48,7 +48,15 @@ namespace Segq
         /// <summary>What people see in the task's history.</summary>
         internal static string Reason(Exception e)
         {
-            var said = Plain(e is Nack ? e.Message : e.GetType().Name + ": " + e.Message);
+            string said;
+            try
+            {
+                said = Plain(e is Nack ? e.Message : e.GetType().Name + ": " + e.Message);
+            }
+            catch (Exception) // its own Message fails
+            {
+                said = "";
+            }
             return said == "" ? e.GetType().Name : said;
         }
 

@@ -413,7 +413,8 @@ namespace Segq
             if (nack?.Delay != null)
                 row["delay"] = nack.Delay.Value.TotalSeconds;
             if (nack == null && !j.Over)
-                System.Diagnostics.Trace.TraceWarning("segq handler: task " + j.Task.Substring(0, Math.Min(12, j.Task.Length)) + "...: " + e);
+                System.Diagnostics.Trace.TraceWarning("segq handler: task " + j.Task.Substring(0, Math.Min(12, j.Task.Length)) + "...: " + row["reason"]
+                    + Environment.NewLine + e.StackTrace);
             End(j, row, "failed", e);
         }
 
@@ -470,9 +471,9 @@ namespace Segq
                 }
                 foreach (var j in due.Where(j => j.Until <= Now))
                     Lose(j, "lease_over");
-                foreach (var those in due.Where(j => !j.Over).GroupBy(j => j.Queue))
-                    foreach (var some in those.Select((j, i) => new { j, i }).GroupBy(x => x.i / Batch, x => x.j))
-                        await Settler.ExtendAsync(this, those.Key, some.ToList()).ConfigureAwait(false);
+                await Task.WhenAll(due.Where(j => !j.Over).GroupBy(j => j.Queue).SelectMany(those => // one whose node is away delays no other's
+                    those.Select((j, i) => new { j, i }).GroupBy(x => x.i / Batch, x => x.j)
+                        .Select(some => Settler.ExtendAsync(this, those.Key, some.ToList())))).ConfigureAwait(false);
             }
         }
     }

@@ -154,8 +154,14 @@ namespace Segq
             Fails<ArgumentException>(() => new Webhook());
         }
 
+        private sealed class Mute : Exception
+        {
+            public override string Message { get { throw new InvalidOperationException(); } }
+        }
+
         private static void TestReasons()
         {
+            Is(Settler.Reason(new Mute()), "Mute");
             Is(Settler.Reason(new InvalidOperationException("no\npaper")), "InvalidOperationException: no paper");
             Is(Settler.Reason(new Nack(new string('\u00fc', 200))), new string('\u00fc', 100));
             Is(Settler.Reason(new Nack("\ud83d")), "Nack");

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 
 /** Extends the leases of what runs: a request for all of a queue that are at a third of theirs. */
 final class Leases {
@@ -42,9 +43,14 @@ final class Leases {
             else
                 byQueue.computeIfAbsent(j.queue(), q -> new ArrayList<>()).add(j);
         }
-        byQueue.forEach((q, jobs) -> {
-            for (int i = 0; i < jobs.size(); i += BATCH)
-                Settler.extend(worker, q, jobs.subList(i, Math.min(jobs.size(), i + BATCH)));
-        });
+        List<CompletableFuture<Void>> all = new ArrayList<>();
+        byQueue.forEach((q, jobs) -> all.add(CompletableFuture.runAsync(() -> extend(q, jobs),
+            byQueue.size() == 1 ? Runnable::run : r -> Worker.daemon(r, "segq-extend").start())));
+        CompletableFuture.allOf(all.toArray(new CompletableFuture<?>[0])).join(); // one whose node is away delays no other's
+    }
+
+    private void extend(String queue, List<Job> jobs) {
+        for (int i = 0; i < jobs.size(); i += BATCH)
+            Settler.extend(worker, queue, jobs.subList(i, Math.min(jobs.size(), i + BATCH)));
     }
 }

@@ -247,7 +247,7 @@ public final class Worker {
             return;
         try {
             listener.on(what, job, info);
-        } catch (RuntimeException e) {
+        } catch (Throwable e) { // also an Error: the thread is ours
             LOG.log(System.Logger.Level.ERROR, "onEvent", e);
         }
     }
@@ -461,17 +461,17 @@ public final class Worker {
 
     private void succeeded(Job j, Object result) {
         Map<String, Object> row = row(j, "ack");
-        Object bytes = result instanceof byte[] b ? new Bytes(b, "application/octet-stream") : result;
-        if (bytes instanceof Bytes b) {
-            row.put("result_base64", new Json.Written(Json.write(Base64.getEncoder().encodeToString(b.body()))));
-            row.put("content_type", b.contentType());
-        } else if (result != null) {
-            try {
+        try {
+            Object bytes = result instanceof byte[] b ? new Bytes(b, "application/octet-stream") : result;
+            if (bytes instanceof Bytes b) {
+                row.put("result_base64", new Json.Written(Json.write(Base64.getEncoder().encodeToString(b.body()))));
+                row.put("content_type", b.contentType());
+            } else if (result != null) {
                 row.put("result", new Json.Written(Json.write(result)));
-            } catch (IllegalArgumentException e) {
-                failed(j, new Nack("the result is no JSON: " + e.getMessage()));
-                return;
             }
+        } catch (RuntimeException | Error e) { // of its lists and maps, too, which another thread may still write
+            failed(j, new Nack("the result is no JSON: " + (e instanceof IllegalArgumentException ? e.getMessage() : Settler.reason(e))));
+            return;
         }
         end(j, row, "succeeded", null);
     }

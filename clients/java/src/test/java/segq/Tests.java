@@ -275,6 +275,41 @@ final class Tests {
         return Thread.getAllStackTraces().keySet().stream().filter(t -> t.getName().equals("segq-work")).count();
     }
 
+    /** A result whose map fails as it is read, or no bytes, and a listener that fails: each task has an end, and the next one is done. */
+    static void testWhatFailsBesideTheHandler() throws Exception {
+        HttpServer s = tasks(6);
+        CountDownLatch done = new CountDownLatch(6);
+        AtomicInteger good = new AtomicInteger();
+        Worker w = new Worker(Client.of(url(s)), "q", j -> {
+            Object odd = new java.util.AbstractMap<String, Object>() {
+                @Override
+                public java.util.Set<Map.Entry<String, Object>> entrySet() {
+                    throw new java.util.ConcurrentModificationException();
+                }
+            };
+            switch (j.task()) {
+                case "T5": return odd;
+                case "T4": return CompletableFuture.completedFuture(odd);
+                case "T3": return new Bytes(null, "text/plain");
+                default: return 1;
+            }
+        }).concurrency(1).wait(Duration.ofMillis(50)).onEvent((what, j, info) -> {
+            if (what.equals("succeeded"))
+                good.incrementAndGet();
+            if (what.equals("succeeded") || what.equals("failed"))
+                done.countDown();
+            if (what.equals("started") && j.task().equals("T2"))
+                throw new AssertionError("a listener's own, of which the log says");
+        });
+        w.start();
+        boolean all = done.await(10, TimeUnit.SECONDS);
+        w.stop(Duration.ZERO);
+        w.join();
+        s.stop(0);
+        is(all, true);
+        is(good.get(), 3);
+    }
+
     /** What a worker's handlers do at most at a time, and the threads that it has meanwhile. */
     private static int[] most(Worker.Handler handler, AtomicInteger now) throws Exception {
         HttpServer s = tasks(150);

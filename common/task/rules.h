@@ -95,8 +95,9 @@ struct unit_rate_numbers { /* UNIT_RATES_MAX of them are those members */
                                              * over; 0: any */ \
     X(max_wait_ms, 0, 400ull * 86400000)    /* estimate of the wait, beyond which a task is refused; \
                                              * 0: any */                                 \
-    UNIT_RATES(X, queue) UNIT_RATES(X, key) UNIT_RATES(X, below)
-#define TASK_RULES_LATER (3 * 3 * UNIT_RATES_MAX) /* behind max_wait_ms: not written while they are 0 */
+    UNIT_RATES(X, queue) UNIT_RATES(X, key) UNIT_RATES(X, below)                         \
+    X(max_cost, 0, TASK_COST_MAX)           /* units of a new task; 0: any */
+#define TASK_RULES_LATER (3 * 3 * UNIT_RATES_MAX + 1) /* behind max_wait_ms: not written while they are 0 */
 
 struct task_rules {
 #define X(m, least, most) uint64_t m;

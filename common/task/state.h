@@ -75,7 +75,7 @@ enum task_full {
     TASK_NFULLS
 };
 
-struct task_words { /* of an API, and for people */
+struct task_words { /* words of an API, and for people */
     const char *word, *says;
 };
 struct task_words task_hold_words(enum task_hold h);

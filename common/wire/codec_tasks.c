@@ -269,7 +269,7 @@ PART(map_task_node, struct map_task_node, MapTaskNode, NULL, NUM(no), TEXT(name,
 
 PART(map_pool, struct map_pool, MapPool, NULL, NAME(match), NUM(paused), NUM(max_body),
      NAME(endpoint), TEXT(url, ENDPOINT_URL_MAX), NUM(cancel_on_disconnect), IN(left_out, 0, 100),
-     TEXTS(urls, n_urls, urls, 0, TARGETS_MAX, ENDPOINT_URL_MAX),
+     NUM(max_cost), TEXTS(urls, n_urls, urls, 0, TARGETS_MAX, ENDPOINT_URL_MAX),
      ROWS(v, n, n_part, 0, PARTS_MAX), COL(v, part, part), COL(v, epoch, part_epoch),
      COL(v, node, part_node), TEXT_AS(cost.pointer, cost_pointer, COST_POINTER_MAX),
      NUM_AS(cost.per_byte, cost_per_byte), NUM_AS(cost.constant, cost_constant),

@@ -375,6 +375,7 @@ struct map_pool {
     const char *match;
     bool paused;
     uint32_t max_body; /* bytes */
+    uint32_t max_cost; /* units of a task; 0: any */
     const char *endpoint; /* tasks are calls; "": workers take them */
     const char *url;      /* url of the endpoint; "": none. As routers keep it: with those of its targets */
     uint32_t n_urls;

@@ -310,6 +310,7 @@ static bool add_pool(const struct mng *m, struct arena *a, const struct mpool *p
                             .cancel_on_disconnect = p->def.cancel_on_disconnect,
                             .left_out = (uint8_t)(100 - p->def.rollout),
                             .max_body = (uint32_t)p->def.max_body,
+                            .max_cost = (uint32_t)p->def.max_cost,
                             .cost = cost_of(a, e),
                             .n = p->n,
                             .v = arena_array(a, p->n, sizeof(*r->v)) };

@@ -9,6 +9,9 @@
 
 #define DAY_MS         86400000.0
 #define LIFE_MAX       (400 * DAY_MS)
+/* Ten times the longest prompts that models take. Routers alone see to it: nodes of the release before cannot
+ * read rules with max_cost, and get them only where an operator names another number. */
+#define MAX_COST_USUAL 10000000
 #define PATTERN_PARTS  16 /* partitions of a pool that is a pattern, if the operator names no number */
 
 static const char *const orders[] = { "start", "strict", "number", NULL };
@@ -89,6 +92,8 @@ const struct cfg_key pool_def_keys[] = {
       "a submission whose wait is estimated to be longer is refused at once (429 wait_too_long, with "
       "Retry-After); one whose wait is not known, or that has a delay, is accepted; 0 = any may wait",
       0, 0, 0 },
+    { "max_cost", CFG_INT, AT(max_cost), "10000000", 1, TASK_COST_MAX, true,
+      "most units that a task may be said, or estimated, to take; beyond it submissions are refused (400)", 0, 0, 0 },
     { "warn_waiting", CFG_INT, AT(warn_waiting), "0", 0, 1e12, true,
       "tasks in line of the whole pool, more than which segqctl, dashboard and an alert "
       "(SegqTasksWaiting) tell of; 0 = any number may wait", 0, 0, 0 },
@@ -203,6 +208,7 @@ void pool_def_rules(const struct pool_def *d, struct task_rules *r)
     r->position_cap = (uint64_t)d->position_cap;
     r->max_bytes = (uint64_t)d->max_bytes;
     r->max_wait_ms = (uint64_t)d->max_wait_ms;
+    r->max_cost = d->max_cost != MAX_COST_USUAL ? (uint64_t)d->max_cost : 0;
 #define LIMIT_TO(to, from)                                                               \
     r->to##_rate = per_1000_s(d->from.rate_per_s);                                       \
     r->to##_burst = (uint64_t)d->from.burst;                                             \

@@ -67,6 +67,7 @@ struct pool_def {
     int order;          /* enum task_order */
     int64_t task_ttl_ms, result_ttl_ms, result_ttl_read_ms, dead_ttl_ms, dedup_ms, lease_ms;
     int64_t max_attempts, max_waiting;
+    int64_t max_cost;     /* units of a task */
     int64_t max_wait_ms;  /* estimated waits beyond it are refused; 0: any may wait */
     int64_t warn_waiting; /* tasks in line of the pool, more than which are told as trouble; 0: any may be */
     struct pool_retry retry;

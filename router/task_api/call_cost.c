@@ -36,21 +36,26 @@ static const char *asked_units(const struct cost_rule *r, struct slice body, uin
     return NULL;
 }
 
+const char *call_cost_beyond(const struct task_way *w, int64_t cost)
+{
+    return w != NULL && w->max_cost != 0 && cost > (int64_t)w->max_cost ? w->cost_says : NULL;
+}
+
 const char *call_cost(const struct task_way *w, const struct tenant *t, struct slice body, uint64_t length,
                       int64_t *cost)
 {
     uint64_t asked = 0;
     const char *why;
 
-    if (w == NULL || !cost_has_rule(&w->cost))
-        return NULL;
+    if (w == NULL || !cost_has_rule(&w->cost)) /* tenant_bind() tells a tenant of its bound */
+        return tenant_bears(t, *cost) ? call_cost_beyond(w, *cost) : NULL;
     why = *cost == 0 ? asked_units(&w->cost, body, length, &asked) : NULL;
     if (why != NULL)
         return why;
     if (length == BODY_UNKNOWN && w->cost.per_byte != 0)
         return "the endpoint counts bytes: a chunked body of more than 262144 bytes needs a Content-Length";
     *cost = (int64_t)cost_estimate(&w->cost, (uint64_t)*cost, length, asked);
-    return tenant_bears(t, *cost) ? NULL
+    return tenant_bears(t, *cost) ? call_cost_beyond(w, *cost)
            : "this token is a tenant's, and the call is estimated at more units than its calls may take (cost= "
              "of its line in task_tokens): ask for less";
 }
@@ -60,6 +65,6 @@ const char *call_cost_of_form(const struct task_way *w, const struct tenant *t, 
     struct call c;
 
     if (w == NULL || !cost_has_rule(&w->cost) || call_unpack((const uint8_t *)form.p, form.n, &c) < 0)
-        return NULL;
+        return call_cost_beyond(w, *cost);
     return call_cost(w, t, (struct slice){ (char *)(uintptr_t)c.body.p, c.body.n }, c.body.n, cost);
 }

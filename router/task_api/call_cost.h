@@ -14,5 +14,7 @@ const char *call_cost(const struct task_way *w, const struct tenant *t, struct s
                       int64_t *cost);
 /* The same of a call in its form. */
 const char *call_cost_of_form(const struct task_way *w, const struct tenant *t, struct slice form, int64_t *cost);
+/* NULL, or why its pool has no task of such a cost (0: none is named). */
+const char *call_cost_beyond(const struct task_way *w, int64_t cost);
 
 #endif

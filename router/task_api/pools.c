@@ -2,6 +2,7 @@
 #include "router/task_api/pools.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/err.h"
@@ -22,7 +23,7 @@ void pools_fini(struct pools *t)
 }
 
 /* Refuses a partition that the map names twice. */
-static int add_part(struct pools *t, const struct map_part *p, const struct map_pool *of)
+static int add_part(struct pools *t, const struct map_part *p, const struct map_pool *of, const char *cost_says)
 {
     struct task_way *w = arena_alloc(&t->memory, sizeof(*w));
 
@@ -31,7 +32,7 @@ static int add_part(struct pools *t, const struct map_part *p, const struct map_
     if (p->part == 0 || map_get_ptr(&t->by_part, p->part) != NULL)
         return SQ_EPROTO;
     *w = (struct task_way){ p->part, p->epoch, p->node, of->max_body, of->endpoint, of->url,
-                             of->cancel_on_disconnect, of->cost, of->match };
+                             of->cancel_on_disconnect, of->cost, of->max_cost, cost_says, of->match };
     return map_set_ptr(&t->by_part, p->part, w);
 }
 
@@ -54,8 +55,17 @@ static const char *join_urls(struct pools *t, const struct map_pool *from)
     return all;
 }
 
+static const char *cost_says(struct pools *t, uint32_t most)
+{
+    char text[96];
+
+    snprintf(text, sizeof(text), "the cost is beyond what its pool allows: 1 to %u units (max_cost)", (unsigned)most);
+    return arena_strdup(&t->memory, text);
+}
+
 static int add_pool(struct pools *t, struct map_pool *to, const struct map_pool *from)
 {
+    const char *says = cost_says(t, from->max_cost);
     int rc = 0;
 
     *to = *from;
@@ -67,12 +77,12 @@ static int add_pool(struct pools *t, struct map_pool *to, const struct map_pool 
     to->n_urls = 0;
     to->v = arena_memdup(&t->memory, from->v, from->n * sizeof(*from->v));
     if (to->match == NULL || to->endpoint == NULL || to->url == NULL || to->v == NULL ||
-        to->cost.pointer == NULL)
+        to->cost.pointer == NULL || says == NULL)
         return SQ_ENOMEM;
     if (from->n == 0 || !queue_match_ok(from->match))
         return SQ_EPROTO;
     for (uint32_t i = 0; rc == 0 && i < from->n; i++)
-        rc = add_part(t, &from->v[i], to);
+        rc = add_part(t, &from->v[i], to, says);
     return rc;
 }
 

@@ -17,6 +17,8 @@ struct task_way { /* to a partition */
     const char *url;      /* url of the endpoint; or of its targets, for url_next() */
     bool cancel_on_disconnect; /* see map_pool */
     struct cost_rule cost;     /* likewise */
+    uint32_t max_cost;         /* units of a task; 0: any */
+    const char *cost_says;     /* for one that has more */
     const char *match;    /* pattern of its pool: all queues of the partition fit */
 };
 

@@ -172,7 +172,8 @@ const char *submit_unfit(struct tasking *t, const struct task_way *w, struct tas
 const char *submit_cost(const struct task_way *w, const struct tenant *tenant, struct task_body *b,
                         struct slice bytes, enum api_problem *p)
 {
-    const char *why = bytes.p != b->payload.p ? call_cost_of_form(w, tenant, bytes, &b->cost) : NULL;
+    const char *why = bytes.p != b->payload.p ? call_cost_of_form(w, tenant, bytes, &b->cost)
+                                              : call_cost_beyond(w, b->cost);
 
     if (why != NULL)
         *p = tenant_bears(tenant, b->cost) ? API_BAD_REQUEST : API_NOT_ELIGIBLE;

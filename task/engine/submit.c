@@ -171,6 +171,8 @@ static int make_room(struct engine *e, const struct submit *s, uint64_t *body)
     *body = s->body;
     if (p == NULL)
         return SQ_EUNKNOWN;
+    if (p->rules.max_cost != 0 && own_cost(&s->own) > p->rules.max_cost)
+        return SQ_EINVAL;
     if (q != NULL && q->tasks - q->over >= p->rules.max_waiting)
         return is_full(e, FULL_WAITING);
     if (p->rules.max_bytes != 0 && e->store.bytes + s->bytes > p->rules.max_bytes)

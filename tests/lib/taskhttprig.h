@@ -547,10 +547,10 @@ static inline void send_pools(uint64_t epoch, uint64_t part_epoch, node_no owner
     struct map_part calls = { 4, part_epoch, owner }, permits = { 5, part_epoch, owner };
     struct map_part ride_7 = { 6, part_epoch, owner };
     struct map_pool pools[5] = { { .match = "ride/7", .n = 1, .v = &ride_7 },
-                                 { .match = "images", .max_body = 1000, .n = 1, .v = &images },
+                                 { .match = "images", .max_body = 1000, .max_cost = 6000, .n = 1, .v = &images },
                                  { .match = "ride/*", .n = 2, .v = rides },
                                  { .match = "gen", .endpoint = "gen", .max_body = node.gen_max != 0 ? node.gen_max : 1000,
-                                   .cancel_on_disconnect = true, .n = 1, .v = &calls,
+                                   .max_cost = 6000, .cancel_on_disconnect = true, .n = 1, .v = &calls,
                                    .url = "http://gen.example" },
                                  { .match = "login", .endpoint = "login", .n = 1, .v = &permits,
                                    .url = "http://login.example" } };

@@ -20,6 +20,27 @@ Test(mng_tasks, a_pool_gets_its_partitions_and_routers_the_map)
     done(r);
 }
 
+Test(mng_tasks, routers_know_the_largest_cost_and_nodes_if_it_is_no_default)
+{
+    struct pr *r = rig(1, "{\"match\": \"images\"}");
+    struct pool_def d = { .max_cost = 10000000 };
+    struct task_rules rules;
+    struct err e;
+
+    pr_run(r, 3000);
+    cr_expect_eq(r->map.pools[0].max_cost, 10000000);
+    cr_assert_eq(pr_pool(r, "{\"match\": \"images\", \"max_cost\": 500}", &e), 0);
+    pr_run(r, 2000);
+    cr_expect_eq(r->map.pools[0].max_cost, 500);
+    cr_expect(pr_pool(r, "{\"match\": \"images\", \"max_cost\": 0}", &e) < 0);
+    pool_def_rules(&d, &rules);
+    cr_expect_eq(rules.max_cost, 0, "a node of the release before reads these rules");
+    d.max_cost = 500;
+    pool_def_rules(&d, &rules);
+    cr_expect_eq(rules.max_cost, 500);
+    done(r);
+}
+
 static void keep_view(void *ctx, const void *view)
 {
     *(struct mng_pool_view *)ctx = *(const struct mng_pool_view *)view;

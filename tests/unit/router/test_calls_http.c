@@ -91,6 +91,34 @@ Test(tasks_http, a_call_says_what_it_costs_in_a_header)
     cr_expect_eq(node.n, 1, "none of them was submitted");
 }
 
+#define DEAR "the cost is beyond what its pool allows: 1 to 6000 units (max_cost)"
+
+Test(tasks_http, a_cost_beyond_what_the_pool_allows_is_refused_with_the_range)
+{
+    static const char *const many[][2] = { { "images", "[{\"payload\":1,\"cost\":6001},{\"payload\":1,\"cost\":6000}]" },
+                                           { "gen", "[{\"path\":\"/a\",\"cost\":6001},{\"path\":\"/a\",\"cost\":6000}]" } };
+
+    cr_expect_eq(call_with("GET", "/v1/call/gen/", "segq-cost: 6001\r\nsegq-token: " TOKEN "\r\n", ""), 400);
+    cr_expect_str_eq(str("detail"), DEAR);
+    cr_expect_eq(ask("POST", "/v1/queues/gen/tasks", "{\"path\":\"/a\",\"cost\":6001}"), 400);
+    cr_expect_str_eq(str("detail"), DEAR);
+    cr_expect_eq(ask("POST", "/v1/queues/images/tasks", "{\"payload\":1,\"cost\":1000000000}"), 400);
+    cr_expect_str_eq(str("detail"), DEAR);
+    cr_expect_eq(ask("POST", "/v1/queues/images/tasks",
+                     "{\"payload\":1,\"then\":{\"queue\":\"gen\",\"path\":\"/a\",\"cost\":6001}}"), 400);
+    cr_expect_str_eq(str("detail"), "then: " DEAR);
+    cr_expect_eq(node.n, 0, "none of them was submitted");
+    for (unsigned i = 0; i < ARRAY_LEN(many); i++) {
+        char path[64];
+
+        snprintf(path, sizeof(path), "/v1/queues/%s/tasks/batch", many[i][0]);
+        cr_expect_eq(ask("POST", path, many[i][1]), 207, "%s", got);
+        cr_expect_not_null(strstr(got, DEAR), "%s", got);
+        cr_expect_eq(node.n, i + 1);
+        cr_expect_eq(node.v[node.n].own.cost, 6000 + 1);
+    }
+}
+
 /* What the caller of /v1/call sees of an end. */
 static int ends_as(uint8_t state, uint32_t status, uint32_t length)
 {

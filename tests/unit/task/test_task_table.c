@@ -560,6 +560,30 @@ Test(task_table, the_manager_hears_which_bound_refuses_tasks_while_it_does)
     cr_expect_eq(told_full(), FULL_NONE);
 }
 
+Test(task_table, a_new_task_that_costs_more_than_its_pool_allows_is_refused)
+{
+    struct task_put put = { .part = 3, .epoch = 8, .queue = "q1", .key1 = "", .key2 = "", .name = "", .digest = 4,
+                            .key = { 1, (const uint8_t *)"k" }, .body = { 4, (const uint8_t *)"body" },
+                            .own = { .cost = 500 + 1 } };
+    struct task_rules rules;
+
+    open_part(3, 8);
+    cr_assert_eq(put_row(&put).code, CODE_DONE);
+    rules_default(&rules);
+    rules.max_cost = 499;
+    cr_assert_eq(engine_define(&tasktab_part(t, 3)->e, "q*", &rules), 0);
+    cr_expect_eq(put_row(&put).code, CODE_SAME, "it is there already");
+    put.key.p = (const uint8_t *)"l";
+    cr_expect_eq(put_row(&put).code, CODE_INVALID);
+    put.own.cost = 499 + 1;
+    cr_expect_eq(put_row(&put).code, CODE_DONE);
+    rules.max_cost = 1;
+    cr_assert_eq(engine_define(&tasktab_part(t, 3)->e, "q*", &rules), 0);
+    put.own.cost = 0;
+    put.key.p = (const uint8_t *)"m";
+    cr_expect_eq(put_row(&put).code, CODE_DONE, "one that says nothing costs 1");
+}
+
 /* What is no new task costs nobody a result: least of all the very one that is asked for again. */
 Test(task_table, only_a_new_task_makes_a_result_give_way)
 {

@@ -288,6 +288,7 @@ static void set_up(struct segq_client *c, struct answer *a, const char *url, con
     long ms = q->timeout_ms > 0 ? q->timeout_ms : c->timeout_ms;
 
     curl_easy_setopt(a->h, CURLOPT_URL, url);
+    curl_easy_setopt(a->h, CURLOPT_PATH_AS_IS, 1L); /* a name may be "..", or a stranger's */
     curl_easy_setopt(a->h, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(a->h, CURLOPT_NOPROXY, "*");
     curl_easy_setopt(a->h, CURLOPT_CUSTOMREQUEST, q->method);

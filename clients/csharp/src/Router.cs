@@ -147,6 +147,8 @@ namespace Segq
 
         internal static string Enc(string part)
         {
+            if (part == "." || part == "..") // addresses would lose what stands before
+                throw new ArgumentException("\".\" and \"..\" name nothing");
             return Uri.EscapeDataString(part);
         }
 

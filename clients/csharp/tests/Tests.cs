@@ -147,6 +147,12 @@ namespace Segq
                 Is(Ed25519.IsKey(bad), false);
         }
 
+        private static void TestNamesStayWithinTheirPath()
+        {
+            Fails<ArgumentException>(() => Routers.Enc(".."));
+            Is(Routers.Enc("../x"), "..%2Fx");
+        }
+
         private static void TestWebhookKeys()
         {
             Fails<ArgumentException>(() => new Webhook("whsec_AAAA"));

@@ -18,7 +18,10 @@ const BROWSER = typeof globalThis.document === 'object' || typeof globalThis.imp
 export const defaults = { fetch: (url, init) => globalThis.fetch(url, init) };
 export const now = () => performance.now();
 export const spread = ms => ms * (1 + Math.random() / 2);
-export const path = name => encodeURIComponent(name);
+export function path(name) {
+  if (name === '.' || name === '..') throw new TypeError('"." and ".." name nothing'); // addresses would lose what stands before
+  return encodeURIComponent(name);
+}
 export const isObject = v => typeof v === 'object' && v !== null && !Array.isArray(v);
 const utf8 = new TextDecoder();
 

@@ -7,7 +7,7 @@ import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { Client, Gate, Nack, Operator, SegqError, Transport, Webhook, Worker, run, signClaim, taskBody } from '../lib/index.mjs';
 import * as all from '../lib/index.mjs';
-import { retryAfter } from '../lib/transport.mjs';
+import { path, retryAfter } from '../lib/transport.mjs';
 import { Signer, answer, chunk, events, fake, problem, until } from './fake.mjs';
 
 const tests = {};
@@ -199,6 +199,11 @@ test('headers of strangers cost little', async () => {
     assert.equal((await g.decide('GET', '/', h)).status, 401);
     assert.ok(performance.now() - at < 500, Object.keys(h)[0]);
   }
+});
+
+test('names stay within their path', () => {
+  for (const name of ['.', '..']) assert.throws(() => path(name), TypeError);
+  assert.equal(new URL(`/v1/queues/${path('../x')}/tasks`, 'http://h').pathname, '/v1/queues/..%2Fx/tasks');
 });
 
 test('bound passes', async t => {

@@ -188,7 +188,7 @@ static const struct {
     [TASK_SETTLE] = { MAY_TAKE, work_settle },
     [TASK_NAMED] = { MAY_READ, one_look },
     [TASK_UNNAME] = { MAY_SUBMIT, one_change },
-    [TASK_FEED] = { MAY_READ, feed_start },
+    [TASK_FEED] = { MAY_LOOK, feed_start },
     [TASK_LOOK] = { 0, one_look },
     [TASK_RESULT] = { 0, one_look },
     [TASK_EVENTS] = { 0, watch_start },

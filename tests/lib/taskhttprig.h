@@ -602,7 +602,7 @@ static inline void set_up(void)
     memset(&node, 0, sizeof(node));
     node.epoch = 5;
     snprintf(node.file, sizeof(node.file), "/tmp/segq-tokens-%d", (int)getpid());
-    write_tokens("submit,take,read images,ride/*,gen");
+    write_tokens("submit,take,read,look images,ride/*,gen");
     task_tokens = node.file;
     setup_all();
     if (listen_tasks != NULL)

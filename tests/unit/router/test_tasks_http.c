@@ -811,6 +811,8 @@ Test(tasks_http, how_many_wait_in_a_queue)
 
 Test(tasks_http, the_first_tasks_of_a_queue_are_listed_for_those_who_may_look)
 {
+    write_tokens("submit,take,read images,ride/*,gen");
+    router_reload(w.r);
     cr_expect_eq(ask("GET", "/v1/queues/ride/7/tasks?order=start", ""), 403, "it may not look");
     write_tokens("look ride/*,gen");
     router_reload(w.r);

@@ -290,12 +290,17 @@ Test(watch_http, a_number_of_somebody_else_is_one_behind_which_there_is_a_gap)
     cr_expect(came("id: 1000\n"), "%s", got);
 }
 
-Test(watch_http, a_queue_is_for_servers_that_may_read)
+Test(watch_http, a_queue_is_for_servers_that_may_look)
 {
     unsigned n;
 
     cr_expect_eq(call("GET", "/v1/queues/images/tasks/events", ""), 401);
     cr_expect_eq(ask("GET", "/v1/queues/other/tasks/events", ""), 403);
+    write_tokens("submit,take,read images");
+    router_reload(w.r);
+    cr_expect_eq(ask("GET", "/v1/queues/images/tasks/events", ""), 403);
+    write_tokens("look images");
+    router_reload(w.r);
     node.take_code = CODE_FULL;
     cr_expect_eq(ask("GET", "/v1/queues/images/tasks/events", ""), 503, "%s", got);
     node.take_code = CODE_DONE;

@@ -111,21 +111,21 @@ void quota_define(struct quota *q, const uint64_t *numbers, uint32_t n, struct q
     struct quota was = *q;
     unsigned to = 0;
 
-    if (parts.own == 0 && n_own > 0)
-        n = 0;
-    else if (parts.shared == 0)
-        n = n_own; /* these go on */
     settle(&was, now);
     *q = (struct quota){ .needs = q->needs, .changed = true, .calls = q->calls, .units = q->units };
-    q->none = n < all.n;
+    q->none = (n_own > 0 && parts.own == 0) || (n > n_own && parts.shared == 0);
     for (uint32_t i = 0; i < n && i < UNIT_RATES_MAX; i++) {
         struct unit_rate *r = &q->rate[to];
+        uint64_t part = i < n_own ? parts.own : parts.shared;
         unsigned k = before(&was, &all, i);
         __int128 had = k < UNIT_RATES_MAX ? parts_of(&was.rate[k], level(&was, k, now)) : 0;
 
         if (!is_good(&numbers[3 * i]))
             continue; /* no manager says so */
-        *r = part_of(&numbers[3 * i], i < n_own ? parts.own : parts.shared);
+        if (had > 0 && (part == 0 || was.idle[k]))
+            had = 0; /* others have it */
+        *r = part_of(&numbers[3 * i], u64_max(part, 1));
+        q->idle[to] = part == 0;
         q->whole[to] = whole_of(&numbers[3 * i]);
         q->per[to] = (uint8_t)numbers[3 * i + 1];
         q->shared[to] = i >= n_own;

@@ -268,3 +268,22 @@ Test(quota, without_a_part_of_the_budget_it_keeps_what_it_had_of_its_own)
     cr_expect_eq(quota_level(&q, 0, NOW + 200000), 200);
     cr_expect_eq(quota_level(&q, 1, NOW + 200000), 0, "others may have had that");
 }
+
+Test(quota, what_is_owed_stays_owed_while_the_node_has_no_part)
+{
+    static const uint64_t second[] = { 10, PER_SECOND, 0 };
+    struct quota q = { 0 };
+
+    quota_define(&q, second, 1, (struct quota_parts){ .own = UNIT_PARTS }, NOW);
+    quota_owes(&q, 30, NOW);
+    cr_expect_eq(quota_level(&q, 0, NOW), -30);
+    quota_define(&q, second, 1, (struct quota_parts){ 0 }, NOW);
+    cr_expect_eq(quota_most(&q, NOW + 5000), 0);
+    cr_expect_eq(quota_when(&q), MSEC_NEVER);
+    quota_define(&q, second, 1, (struct quota_parts){ .own = UNIT_PARTS }, NOW + 5000);
+    cr_expect_leq(quota_level(&q, 0, NOW + 5000), -29, "nothing came in meanwhile");
+    quota_define(&q, second, 1, (struct quota_parts){ .own = UNIT_PARTS }, NOW + 60000);
+    quota_define(&q, second, 1, (struct quota_parts){ 0 }, NOW + 60000);
+    quota_define(&q, second, 1, (struct quota_parts){ .own = UNIT_PARTS }, NOW + 60000);
+    cr_expect_eq(quota_level(&q, 0, NOW + 60000), 0, "what was there went to others");
+}

@@ -185,7 +185,7 @@ int http_request_line(struct http_cur *c, struct http_req *r)
 
 int64_t http_unescape(char *p, size_t n)
 {
-    char *w = memchr(p, '%', n);
+    char *w = n > 0 ? memchr(p, '%', n) : NULL;
     size_t i;
 
     if (w == NULL)

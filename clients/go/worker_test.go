@@ -282,9 +282,9 @@ func TestLeasesAreExtendedOrLost(t *testing.T) {
 			<-ctx.Done()
 			return nil, errors.New("nobody's business")
 		}
-		time.Sleep(250 * time.Millisecond)
+		time.Sleep(1500 * time.Millisecond)
 		return 1, nil
-	}, func(e *events) bool { return e.of("succeeded") == 1 && e.of("lost") == 1 }, Lease(80*time.Millisecond))
+	}, func(e *events) bool { return e.of("succeeded") == 1 && e.of("lost") == 1 }, Lease(600*time.Millisecond)) // a busy machine
 	if e.of("extended") < 2 || e.of("failed") > 0 {
 		t.Errorf("%v", e.count)
 	}

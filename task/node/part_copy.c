@@ -169,6 +169,7 @@ static bool put_record(struct tasktab *t, const struct part *p)
         ref = body_of(p, &r);
     if (ref != 0 && !put_body(t, p, r.no, ref))
         return false;
+    o->file_at = 0; /* of a task that has ended amid its file the rest does not come */
     if (f.kind != TREC_MOVED) /* the target has its bodies where it put them */
         trec_frame(&t->chunk, f.kind, f.p, f.n);
     o->sent = next;
@@ -457,6 +458,14 @@ static int take_file(struct tasktab *t, struct part *p, const struct bytes_of *d
     return rc;
 }
 
+/* Its task has ended at the source amid it: the record comes without a body. */
+static void leave_file(struct tasktab *t, struct part *p)
+{
+    if (p->in_file > 0)
+        t->o.large.drop(t->o.large.ctx, p->from, p->no);
+    p->in_file = 0;
+}
+
 /* The body at hand names the file that has come: it gets its name with the record. */
 static int end_file(struct tasktab *t, struct part *p, const struct trec_frame *body, struct call_file *f)
 {
@@ -471,6 +480,7 @@ static int end_file(struct tasktab *t, struct part *p, const struct trec_frame *
     f->upload = p->no;
     if (rc == 0 && !t->o.large.has(t->o.large.ctx, p->from, f)) {
         t->n.lost_bodies++; /* likewise at the source */
+        t->o.large.drop(t->o.large.ctx, p->from, p->no);
         f->length = 0;
     }
     return rc;
@@ -509,6 +519,8 @@ static int take_chunk(struct tasktab *t, struct part *p, const struct bytes_of *
             rc = SQ_EPROTO;
         else if ((rc = take_record(t, p, &f, body, &file)) == 0)
             body = 0;
+        if (rc == 0 && f.kind != 0 && f.kind != FRAME_FILE)
+            leave_file(t, p);
     }
     if (body != 0 && body != TAB_BODY_LOST)
         t->o.bodies.drop(t->o.bodies.ctx, body);

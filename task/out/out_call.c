@@ -116,7 +116,8 @@ ssize_t out_call_read(struct out_call *c, uint64_t at, void *p, size_t n)
     do {
         k = pread(c->file.fd, p, n, (off_t)at);
     } while (k < 0 && errno == EINTR);
-    if (k != (ssize_t)n || at > c->file_read || (c->file_hash.ctx == NULL && !sha256_begin(&c->file_hash)))
+    c->file_bad |= k != (ssize_t)n || at > c->file_read || (c->file_hash.ctx == NULL && !sha256_begin(&c->file_hash));
+    if (c->file_bad)
         return -1;
     if (at + n > c->file_read) {
         sha256_add(&c->file_hash, (const char *)p + (c->file_read - at), at + n - c->file_read);

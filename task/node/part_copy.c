@@ -169,7 +169,7 @@ static bool put_record(struct tasktab *t, const struct part *p)
         ref = body_of(p, &r);
     if (ref != 0 && !put_body(t, p, r.no, ref))
         return false;
-    o->file_at = 0; /* of a task that has ended amid its file the rest does not come */
+    o->file_at = 0; /* a task that has ended amid its file: the rest does not come */
     if (f.kind != TREC_MOVED) /* the target has its bodies where it put them */
         trec_frame(&t->chunk, f.kind, f.p, f.n);
     o->sent = next;
@@ -458,7 +458,7 @@ static int take_file(struct tasktab *t, struct part *p, const struct bytes_of *d
     return rc;
 }
 
-/* Its task has ended at the source amid it: the record comes without a body. */
+/* Drops a file whose task has ended at the source amid it: the record comes without a body. */
 static void leave_file(struct tasktab *t, struct part *p)
 {
     if (p->in_file > 0)

@@ -88,7 +88,7 @@ struct out_call {
     struct out_file file; /* length > 0: the request's body */
     struct sha256 file_hash; /* hash of its first */
     uint64_t file_read;      /* bytes */
-    bool file_bad;           /* it cannot be read, or all were read, and that is not its hash */
+    bool file_bad;           /* unreadable, or all were read, and that is not its hash */
     struct buf body, got; /* got: the first bytes of the answer */
     struct buf fields;    /* header fields of the answer, as call_answer.fields */
     uint32_t keep;

@@ -3,6 +3,8 @@
  *
  *   at most     WINDOW_BYTES are on their way, or with the receiver: so neither end, nor the link
  *               between them, ever has more of one answer
+ *   crumbs      are not sent: a window that is nearly full counts as full, else each one that a fast
+ *               target fills ends in a piece of some bytes, which costs as much as a whole one
  *   pieces      count as some bytes more than they have: many small ones are no way around it
  *   more        is asked for when half of it has been taken, not at each piece
  *   order       each piece says what was told before it: bytes are a prefix of what was sent, or the
@@ -17,6 +19,7 @@
 
 #define WINDOW_BYTES 65536u
 #define WINDOW_PIECE 16u /* bytes that a piece counts more */
+#define WINDOW_LEAST 2048u /* less room is none; well below half of the window: more comes */
 
 struct window_out { /* end of who sends */
     uint64_t told;  /* bytes */
@@ -40,7 +43,7 @@ static inline struct window_out window_out(uint32_t bytes)
 /* Bytes that the next piece may have. */
 static inline uint32_t window_room(const struct window_out *w)
 {
-    return w->room > WINDOW_PIECE ? w->room - WINDOW_PIECE : 0;
+    return w->room >= WINDOW_LEAST ? w->room - WINDOW_PIECE : 0;
 }
 
 static inline void window_tell(struct window_out *w, size_t n)

@@ -3,11 +3,11 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/task/sha256.h"
 #include "common/task/window.h"
 #include "router/task_requests/progress.h"
 
@@ -15,7 +15,7 @@
 #define SLICE_MAX  65535u /* bytes that httpd_send() is given at once: all of a window */
 
 struct following { /* check of what a reader along is told */
-    crypto_hash_sha256_state hash; /* hash of the bytes that came */
+    struct sha256 hash; /* hash of the bytes that came */
     passing_done read;
     char last; /* byte that is held back */
     bool holds;
@@ -56,6 +56,13 @@ void passing_refuse(struct task_link *l, uint64_t rid, const struct msg_task_pie
     say(l, rid, &(struct msg_task_flow){ .call = m->call, .left = true });
 }
 
+static void following_free(struct following *f)
+{
+    if (f != NULL)
+        sha256_drop(&f->hash);
+    free(f);
+}
+
 static void forget(struct passing *p)
 {
     list_remove(&p->t->passings, &p->in);
@@ -63,7 +70,7 @@ static void forget(struct passing *p)
         list_remove(&p->t->eased, &p->in_eased);
     if (p->link != NULL)
         map_del(&p->link->passings, p->rid);
-    free(p->follows);
+    following_free(p->follows);
     collected_free(p->collects);
     free(p);
 }
@@ -97,7 +104,7 @@ static uint32_t hold_back(struct passing *p, const uint8_t *data, uint32_t n)
 {
     struct following *f = p->follows;
 
-    crypto_hash_sha256_update(&f->hash, data, n);
+    sha256_add(&f->hash, data, n);
     f->holds = p->window.sized && p->window.heard == p->window.length;
     f->last = (char)data[n - 1];
     return f->holds;
@@ -134,7 +141,7 @@ static bool ends_well(struct passing *p, const struct msg_task_piece *m)
         return false;
     if (p->follows == NULL)
         return true;
-    crypto_hash_sha256_final(&p->follows->hash, is);
+    sha256_end(&p->follows->hash, is);
     if (m->length != m->at || m->sha256.n != sizeof(is) || memcmp(m->sha256.p, is, sizeof(is)) != 0)
         return false;
     if (p->follows->holds)
@@ -216,17 +223,16 @@ void passing_follow(struct task_call *c, const struct task_name *name, const str
 {
     struct passed_from from = ask_from(&c->v[0]);
     struct following *f = has_gone(c) ? NULL : calloc(1, sizeof(*f));
-    struct passing *p = f != NULL ? passing_new(c, m) : NULL;
+    struct passing *p = f != NULL && sha256_begin(&f->hash) ? passing_new(c, m) : NULL;
 
     if (p == NULL) {
-        free(f);
+        following_free(f);
         passing_refuse(c->t->piece.link, c->t->piece.rid, m);
         api_problem(&c->t->r->ans, API_OVERLOADED, "the router is out of memory; try again",
                     router_request_id(c->t->r));
         return;
     }
     f->read = read;
-    crypto_hash_sha256_init(&f->hash);
     p->follows = f;
     task_answer_followed(&c->t->r->ans, name, m, &from);
     c->t->counts.followings++;

@@ -1,10 +1,10 @@
 /* following.c: see following.h. */
 #include "task/node/following.h"
 
-#include <sodium.h>
 #include <stdlib.h>
 
 #include "common/task/call.h"
+#include "common/task/sha256.h"
 #include "task/node/body.h"
 #include "task/node/parts.h"
 #include "task/node/portions.h"
@@ -273,7 +273,7 @@ void tasktab_follow_answered(struct going_call *g, const struct call_answer *a)
     if (a->length > a->n)
         memcpy(g->all.sha256, a->sha256, RESULT_SHA256);
     else
-        crypto_hash_sha256(g->all.sha256, a->body, a->n);
+        sha256_of(g->all.sha256, a->body, a->n);
 }
 
 static bool is_in_file(const struct tasktab *t, const struct going_call *g)

@@ -224,19 +224,26 @@ static void look_on(struct conn *cn)
         fails(cn->call, CALL_LOCAL, "the loop has no memory");
 }
 
-/* Bytes that may be read now; 0: the reader is to take what it has first. */
-static size_t may_read(struct conn *cn)
+/* Bytes that its reader takes now; 0: it is to take what it has first. */
+static uint32_t room_of(struct conn *cn)
 {
-    size_t most = IN_BYTES - cn->rest.len < READ_MAX ? IN_BYTES - cn->rest.len : READ_MAX;
     uint32_t room = answer_room(cn->call, 1);
 
-    if (cn->answer.part == HTTP_ANSWER_HEAD) /* bytes behind it are to fit into a window */
-        most /= 2;
     if (room == 0) {
         cn->call->paused = true;
         look_on(cn);
     }
-    return u64_min(most, room);
+    return room;
+}
+
+/* Bytes that may be read now. */
+static size_t may_read(struct conn *cn)
+{
+    size_t most = IN_BYTES - cn->rest.len < READ_MAX ? IN_BYTES - cn->rest.len : READ_MAX;
+
+    if (cn->answer.part == HTTP_ANSWER_HEAD) /* bytes behind it are to fit into a window */
+        most /= 2;
+    return u64_min(most, room_of(cn));
 }
 
 static void read_some(struct conn *cn)
@@ -255,6 +262,8 @@ static void read_some(struct conn *cn)
             memcpy(in, cn->rest.data, rest);
         buf_reset(&cn->rest);
         read_bytes(cn, in, rest + (size_t)n);
+        if (c->conn == cn && (size_t)n == most) /* there is more: not watched while nobody takes it */
+            (void)room_of(cn);
     } else if (n == 0 && cn->answer.part == HTTP_ANSWER_ALL) {
         done(cn, false);
     } else {

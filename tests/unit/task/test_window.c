@@ -78,3 +78,16 @@ Test(window, nobody_gets_more_room_than_there_is)
     window_tell(&out, WINDOW_BYTES - WINDOW_PIECE);
     cr_expect_eq(window_room(&out), 0);
 }
+
+Test(window, what_is_nearly_full_is_full_until_more_is_asked_for)
+{
+    struct window_out out = window_out(WINDOW_BYTES);
+    struct window_in in = window_in(WINDOW_BYTES, false, 0);
+    uint32_t n = WINDOW_BYTES - 2 * WINDOW_PIECE - 100;
+
+    window_tell(&out, n);
+    cr_expect_eq(window_room(&out), 0, "no piece of 100 bytes behind it");
+    cr_assert(window_hear(&in, 0, n));
+    cr_assert(window_more(&out, window_taken(&in)));
+    cr_expect_eq(window_room(&out), WINDOW_BYTES - WINDOW_PIECE);
+}

@@ -102,30 +102,42 @@ void metrics_by(struct buf *b, const char *name, const char *help, const char *l
         metrics_u64(b, name, (const char *const[]){ label, values[i], NULL }, v[i]);
 }
 
+/* le: of a bucket; NULL: none. */
+static void histo_sample(struct buf *b, const char *name, const char *part, const char *const *labels, const char *le)
+{
+    const char *all[METRIC_LABELS_MAX + 2] = { NULL };
+    char text[128];
+    size_t n = 0;
+
+    for (; labels != NULL && labels[n] != NULL; n++)
+        all[n] = labels[n];
+    if (le != NULL) {
+        all[n] = "le";
+        all[n + 1] = le;
+    }
+    snprintf(text, sizeof(text), "%s_%s", name, part);
+    name_and_labels(b, text, all);
+}
+
 /* Bucket i counts times below 2^i us (they were cut to whole microseconds). */
-static void histo_samples(struct buf *b, const char *name, const struct histo *h)
+static void histo_samples(struct buf *b, const char *name, const char *const *labels, const struct histo *h)
 {
     uint64_t below = 0;
+    char le[32];
 
-    for (unsigned i = 0; i + 1 < HISTO_BUCKETS; i++) {
-        below += h->count[i];
-        buf_str(b, name);
-        buf_str(b, "_bucket{le=\"");
-        number(b, (double)((uint64_t)1 << i) / 1e6);
-        buf_str(b, "\"} ");
+    for (unsigned i = 0; i < HISTO_BUCKETS; i++) {
+        bool last = i + 1 == HISTO_BUCKETS;
+
+        below = last ? h->n : below + h->count[i];
+        snprintf(le, sizeof(le), "%.15g", (double)((uint64_t)1 << i) / 1e6);
+        histo_sample(b, name, "bucket", labels, last ? "+Inf" : le);
         buf_u64(b, below);
         buf_byte(b, '\n');
     }
-    buf_str(b, name);
-    buf_str(b, "_bucket{le=\"+Inf\"} ");
-    buf_u64(b, h->n);
-    buf_byte(b, '\n');
-    buf_str(b, name);
-    buf_str(b, "_sum ");
+    histo_sample(b, name, "sum", labels, NULL);
     number(b, (double)h->sum_us / 1e6);
     buf_byte(b, '\n');
-    buf_str(b, name);
-    buf_str(b, "_count ");
+    histo_sample(b, name, "count", labels, NULL);
     buf_u64(b, h->n);
     buf_byte(b, '\n');
 }
@@ -133,7 +145,7 @@ static void histo_samples(struct buf *b, const char *name, const struct histo *h
 void metrics_histo(struct buf *b, const char *name, const char *help, const struct histo *h)
 {
     metrics_head(b, name, METRIC_HISTOGRAM, help);
-    histo_samples(b, name, h);
+    histo_samples(b, name, NULL, h);
 }
 
 /* base: the struct that has the row's member. */
@@ -159,7 +171,7 @@ static void row_sample(struct buf *b, const struct metric_row *r, const char *co
         metrics_f64(b, r->name, labels, (double)*(const uint64_t *)p / 1000);
         break;
     case METRIC_HISTO:
-        histo_samples(b, r->name, p);
+        histo_samples(b, r->name, labels, p);
         break;
     }
 }
@@ -193,7 +205,6 @@ void metrics_each(struct buf *b, const struct metric_row *rows, size_t n, metric
     for (size_t i = 0; i < n; i++) {
         struct each_view x = { b, &rows[i], labels };
 
-        assert(rows[i].form != METRIC_HISTO); /* buckets have no labels of others */
         metrics_head(b, rows[i].name, rows[i].kind, rows[i].help);
         each(of, view_sample, &x);
     }

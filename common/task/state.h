@@ -139,7 +139,8 @@ const char *attempt_end_word(unsigned end);
     X(NO_WORKER, "no_worker")      /* not known: none has been taken in the last minute */ \
     X(ENDPOINT, "endpoint_down")   /* not known: its target is not well */               \
     X(ADAPTIVE, "adaptive")        /* not known: as many calls as its target bears */     \
-    X(TRIPPED, "endpoint_tripped") /* not known: an operator has stopped its endpoint */
+    X(TRIPPED, "endpoint_tripped") /* not known: an operator has stopped its endpoint */ \
+    X(SERVICE, "service")          /* word of the operator's own service (eta_url) */
 
 enum task_eta {
 #define X(NAME, word) TASK_ETA_##NAME,

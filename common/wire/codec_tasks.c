@@ -186,6 +186,8 @@ MESSAGE(task_ok, TaskOk, NULL, NUM(epoch), NUM(no), NUM(store))
 MESSAGE(part_open, PartOpen, NULL, NUM(epoch), NUM(part), NUM(part_epoch), NAME(match),
         NUMS(rules, n_rules, rules, POOL_RULES_MAX), NUM(max_tasks), NUM(paused), NUM(had),
         NAME(endpoint), NAME(notify),
+        TEXT(eta_url, ENDPOINT_URL_MAX), NUM(eta_every_ms), NUM(eta_timeout_ms),
+        TEXTS(eta_allow, n_eta_allow, eta_allow, 0, ENDPOINT_ALLOW_MAX, ENDPOINT_NET_MAX),
         ROWS(keys, n_keys, n_key, 0, KEY_LIMITS_MAX), COL_TEXT(keys, queue, key_queue, TASK_NAME_MAX),
         COL_TEXT(keys, key, key, KEY_TEXT_MAX), KEY_LIMIT(KEY_COL))
 

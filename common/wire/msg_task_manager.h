@@ -82,6 +82,11 @@ struct msg_part_open {
     bool had;
     const char *endpoint; /* tasks are calls, which the node makes itself; "": workers take */
     const char *notify;   /* the queue in which ends of its tasks are told; "": none */
+    const char *eta_url;  /* the operator's service that estimates waits; "": none */
+    uint64_t eta_every_ms;
+    uint32_t eta_timeout_ms;
+    uint32_t n_eta_allow;
+    const char **eta_allow; /* as msg_endpoint.allow */
     uint32_t n_keys;
     struct key_limit *keys; /* limits of single keys: as a list of key_limit.h */
 };

@@ -215,18 +215,6 @@ static int url_check(const struct endpoint_def *d, const char *key, const char *
     return wrong == NULL ? 0 : err_set(e, SQ_EINVAL, "endpoint %s: %s %s", d->name, key, wrong);
 }
 
-static int allow_check(const struct endpoint_def *d, struct err *e)
-{
-    char *const *v = d->allow.v;
-    struct ip_net net;
-
-    for (size_t i = 0; i < d->allow.n; i++)
-        if (!ip_net_parse(&net, v[i]))
-            return err_set(e, SQ_EINVAL, "endpoint %s: allow.%zu: %s is no network (10.0.0.0/8, "
-                           "fd00::/8, an address; bits behind the prefix are 0)", d->name, i, v[i]);
-    return 0;
-}
-
 const struct endpoint_target *endpoint_target_of(const struct endpoint_def *d, const char *url)
 {
     const struct endpoint_target *v = d->targets.v;
@@ -457,7 +445,7 @@ int endpoint_def_check(const struct endpoint_def *d, struct err *e)
                  ? err_set(e, SQ_EINVAL, "endpoint %s: proxy must begin with http://", d->name)
                  : url_check(d, "proxy", d->proxy, e);
     if (rc == 0)
-        rc = allow_check(d, e);
+        rc = networks_check(&d->allow, "allow", e) < 0 ? err_wrap(e, "endpoint %s", d->name) : 0;
     if (rc == 0)
         rc = auth_check(d, e);
     if (rc == 0)

@@ -77,3 +77,15 @@ const char *endpoint_url_wrong(const char *url, bool with_path)
         return "has a path";
     return endpoint_text_is_of(rest, strlen(rest), "/-._~!$&'()*+,;=:@%") ? NULL : "has a character that must be escaped";
 }
+
+int networks_check(const struct cfg_list *l, const char *key, struct err *e)
+{
+    char *const *v = l->v;
+    struct ip_net net;
+
+    for (size_t i = 0; i < l->n; i++)
+        if (!ip_net_parse(&net, v[i]))
+            return err_set(e, SQ_EINVAL, "%s.%zu: %s is no network (10.0.0.0/8, fd00::/8, an address; bits "
+                           "behind the prefix are 0)", key, i, v[i]);
+    return 0;
+}

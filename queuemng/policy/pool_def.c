@@ -6,6 +6,7 @@
 
 #include "common/task/queue_name.h"
 #include "common/wire/msg_task_manager.h"
+#include "queuemng/policy/endpoint_url.h"
 
 #define DAY_MS         86400000.0
 #define LIFE_MAX       (400 * DAY_MS)
@@ -94,6 +95,16 @@ const struct cfg_key pool_def_keys[] = {
       0, 0, 0 },
     { "max_cost", CFG_INT, AT(max_cost), "10000000", 1, TASK_COST_MAX, true,
       "most units that a task may be said, or estimated, to take; beyond it submissions are refused (400)", 0, 0, 0 },
+    { "eta_url", CFG_STR, AT(eta_url), "", 0, ENDPOINT_URL_MAX, true,
+      "the operator's own service that estimates waits: it is asked by POST of JSON and answers points of "
+      "place and wait; ours is told until it has answered, and when it does not; \"\" = ours alone", 0, 0, 0 },
+    { "eta_every", CFG_MS, AT(eta_every_ms), "10s", 1000, 3600e3, true,
+      "that service is asked about a queue, of which somebody was told a wait in the last minute, once in this "
+      "time; what it said counts for three times that", 0, 0, 0 },
+    { "eta_timeout", CFG_MS, AT(eta_timeout_ms), "1s", 10, 10000, true,
+      "it answers within this time, or not at all; at most eta_every", 0, 0, 0 },
+    { "eta_allow", CFG_STRS, AT(eta_allow), "", 0, ENDPOINT_ALLOW_MAX, true,
+      "networks that are not of the public internet in which that service may be (10.0.0.0/8, 127.0.0.1)", 0, 0, 0 },
     { "warn_waiting", CFG_INT, AT(warn_waiting), "0", 0, 1e12, true,
       "tasks in line of the whole pool, more than which segqctl, dashboard and an alert "
       "(SegqTasksWaiting) tell of; 0 = any number may wait", 0, 0, 0 },
@@ -138,6 +149,17 @@ static int check_keys(const struct pool_def *d, struct err *e)
     return 0;
 }
 
+static int check_eta(const struct pool_def *d, struct err *e)
+{
+    const char *wrong = d->eta_url[0] != 0 ? endpoint_url_wrong(d->eta_url, true) : NULL;
+
+    if (wrong != NULL)
+        return err_set(e, SQ_EINVAL, "pool %s: eta_url %s", d->match, wrong);
+    if (d->eta_timeout_ms > d->eta_every_ms)
+        return err_set(e, SQ_EINVAL, "pool %s: eta_timeout is above eta_every", d->match);
+    return networks_check(&d->eta_allow, "eta_allow", e) < 0 ? err_wrap(e, "pool %s", d->match) : 0;
+}
+
 int pool_def_check(const struct pool_def *d, struct err *e)
 {
     const struct pool_priority *p = d->priorities.v;
@@ -163,7 +185,9 @@ int pool_def_check(const struct pool_def *d, struct err *e)
     if (d->max_body > TASK_BODY_MAX && d->endpoint[0] == 0)
         return err_set(e, SQ_EINVAL, "pool %s: max_body above 512k is for queues with an endpoint: workers get "
                        "payloads of 512k at most", d->match);
-    rc = check_keys(d, e);
+    rc = check_eta(d, e);
+    if (rc == 0)
+        rc = check_keys(d, e);
     if (rc == 0 && metric_limits_check(&d->limits, e) < 0)
         rc = err_wrap(e, "pool %s", d->match);
     if (rc < 0)

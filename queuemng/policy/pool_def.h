@@ -69,6 +69,9 @@ struct pool_def {
     int64_t max_attempts, max_waiting;
     int64_t max_cost;     /* units of a task */
     int64_t max_wait_ms;  /* estimated waits beyond it are refused; 0: any may wait */
+    char *eta_url;        /* the operator's own service, which estimates waits; "": none */
+    int64_t eta_every_ms, eta_timeout_ms;
+    struct cfg_list eta_allow; /* char *: networks that it may be in */
     int64_t warn_waiting; /* tasks in line of the pool, more than which are told as trouble; 0: any may be */
     struct pool_retry retry;
     struct pool_limit queue, key, subkey;

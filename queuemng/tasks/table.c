@@ -262,6 +262,21 @@ static void put_keys(struct mng *m, const struct mpart *p, struct msg_part_open 
         put_key(m, g, pool_key_limit(&k[i]));
 }
 
+static void put_eta(struct mng *m, const struct pool_def *d, struct msg_part_open *g)
+{
+    char *const *v = d->eta_allow.v;
+
+    g->eta_url = "";
+    if (d->eta_url[0] == 0)
+        return;
+    g->eta_url = arena_strdup(&m->out->box.mem, d->eta_url);
+    g->eta_every_ms = (uint64_t)d->eta_every_ms;
+    g->eta_timeout_ms = (uint32_t)d->eta_timeout_ms;
+    g->eta_allow = arena_array(&m->out->box.mem, d->eta_allow.n, sizeof(*g->eta_allow));
+    for (; g->eta_allow != NULL && g->n_eta_allow < d->eta_allow.n; g->n_eta_allow++)
+        g->eta_allow[g->n_eta_allow] = arena_strdup(&m->out->box.mem, v[g->n_eta_allow]);
+}
+
 void part_tell(struct mng *m, struct mpart *p)
 {
     const struct pool_def *d = &p->pool->def;
@@ -285,6 +300,7 @@ void part_tell(struct mng *m, struct mpart *p)
     put_keys(m, p, g);
     g->endpoint = arena_strdup(&m->out->box.mem, d->endpoint);
     g->notify = arena_strdup(&m->out->box.mem, d->notify);
+    put_eta(m, d, g);
     m->out->box.failed |= m->out->box.mem.failed;
     p->told_ms = m->now_ms;
 }

@@ -59,6 +59,7 @@ struct engine_counts { /* ever, since the start of the process */
     struct histo late; /* delays and back-offs that ended: how late */
     struct histo wait; /* attempts: from the entry into the line to the start */
     struct histo eta_error; /* |wait that was estimated - real one|, of the promises below */
+    struct histo eta_error_told; /* likewise of waits that an operator's service estimated */
 };
 
 /* An estimate that was told, until its task starts: probes of how right they are, at most one a second.
@@ -67,7 +68,7 @@ struct engine_counts { /* ever, since the start of the process */
 #define PROMISE_EACH_MS 1000
 struct promise {
     task_no no; /* 0: none */
-    msec_t at, wait_ms;
+    msec_t at, wait_ms, told_ms; /* waits as we reckon, as the operator's service says; < 0: not known */
 };
 
 /* A start that has ended: that under which a task was done that has gone (task_done_start()), or one that
@@ -151,10 +152,10 @@ SQ_CHECK int engine_define(struct engine *e, const char *match, const struct tas
 SQ_CHECK int engine_define_keys(struct engine *e, const char *match, const struct buf *keys);
 /* Limits its tasks from now on; those that are there stay. */
 void engine_limit(struct engine *e, uint32_t max_tasks);
-/* Notes the wait that the task, which has just begun to wait, was told; if it is time for one. < 0: it is
- * not known. */
+/* Notes the waits that are estimated of the task, which has just begun to wait; if it is time for one. < 0: it
+ * is not known. */
 bool engine_may_promise(const struct engine *e, task_no no);
-void engine_promise(struct engine *e, task_no no, msec_t wait_ms);
+void engine_promise(struct engine *e, task_no no, msec_t wait_ms, msec_t told_ms);
 /* The limit that a replay of what is there needs: a higher one where it was lowered. */
 uint32_t engine_limit_read(const struct engine *e);
 /* After a replay whose end may be missing: numbers that may have been given are not given

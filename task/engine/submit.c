@@ -243,10 +243,10 @@ bool engine_may_promise(const struct engine *e, task_no no)
            (slot == SLOT_NONE || task_at(&e->store, slot)->state != TASK_WAITING);
 }
 
-void engine_promise(struct engine *e, task_no no, msec_t wait_ms)
+void engine_promise(struct engine *e, task_no no, msec_t wait_ms, msec_t told_ms)
 {
-    if (wait_ms >= 0)
-        e->promise[task_slot_of(no) % PROMISES] = (struct promise){ no, e->at, wait_ms };
+    if (wait_ms >= 0 || told_ms >= 0)
+        e->promise[task_slot_of(no) % PROMISES] = (struct promise){ no, e->at, wait_ms, told_ms };
     e->promised = e->at;
 }
 

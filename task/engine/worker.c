@@ -14,6 +14,12 @@
 
 /* ---- takes: the next one by the tree's rules, again and again ----------------------- */
 
+static void note_error(struct histo *h, msec_t waited, msec_t told)
+{
+    if (told >= 0)
+        histo_add(h, (uint64_t)llabs(waited - told) * 1000);
+}
+
 /* A task starts of which a wait was told: was it right? Not if an operator told it to run. */
 static void promise_ends(struct engine *e, task_slot slot)
 {
@@ -22,8 +28,10 @@ static void promise_ends(struct engine *e, task_slot slot)
     if (p->no != task_number(&e->store, slot))
         return;
     p->no = 0;
-    if (!task_at(&e->store, slot)->cancel)
-        histo_add(&e->counts.eta_error, (uint64_t)llabs(e->at - p->at - p->wait_ms) * 1000);
+    if (task_at(&e->store, slot)->cancel)
+        return;
+    note_error(&e->counts.eta_error, e->at - p->at, p->wait_ms);
+    note_error(&e->counts.eta_error_told, e->at - p->at, p->told_ms);
 }
 
 static void start(struct engine *e, enum trec_kind kind, task_slot slot, uint32_t lease_ms,

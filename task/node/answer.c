@@ -4,6 +4,7 @@
 #include "common/base/err.h"
 #include "common/task/call.h"
 #include "task/calls/endpoint_lets.h"
+#include "task/calls/estimates.h"
 #include "task/engine/look.h"
 #include "task/engine/submit.h"
 #include "task/engine/worker.h"
@@ -102,6 +103,27 @@ void tasktab_reckon(const struct part *p, struct task_view *v)
     }
 }
 
+/* Where the operator's service has spoken lately, its estimate is told in place of ours. Not where nothing
+ * goes, as we know for sure, of a task that goes first, nor one that is below what a rate of ours allows. */
+void tasktab_hear_service(const struct part *p, const char *queue, struct task_view *v)
+{
+    bool stands = v->eta == TASK_ETA_PAUSED || v->eta == TASK_ETA_TRIPPED || v->eta == TASK_ETA_ENDPOINT;
+    int64_t ms;
+
+    if (p->estimates == NULL || v->first || stands)
+        return;
+    ms = estimates_of(p->estimates, queue, v->turns, p->tab->now.ms);
+    if (ms >= 0 && (v->eta != TASK_ETA_RATE || ms >= v->eta_ms))
+        say_eta(v, TASK_ETA_SERVICE, ms);
+}
+
+/* A caller is told a wait of this queue, so the service is asked about it. */
+static void is_looked_at(const struct part *p, const char *queue)
+{
+    if (p->estimates != NULL)
+        estimates_look(p->estimates, queue, p->tab->now.ms);
+}
+
 void tasktab_tell_progress(const struct part *p, const struct progress *x, struct progress_said *to,
                            struct arena *mem)
 {
@@ -137,8 +159,10 @@ uint64_t tasktab_tell(const struct part *p, task_no no, struct msg_task_get_ans 
         m->code = CODE_UNKNOWN;
         return 0;
     }
-    if (v.state == TASK_WAITING)
+    if (v.state == TASK_WAITING) {
         tasktab_reckon(p, &v);
+        tasktab_hear_service(p, v.queue, &v);
+    }
     *m = (struct msg_task_get_ans){
         .part = p->no,
         .no = no,
@@ -211,8 +235,11 @@ bool tasktab_place(const struct part *p, task_no no, struct place_row *r, const 
     if (engine_look(&p->e, no, &v) < 0)
         return false;
     r->state = (uint8_t)v.state;
-    if (v.state == TASK_WAITING)
+    if (v.state == TASK_WAITING) {
         tasktab_reckon(p, &v);
+        tasktab_hear_service(p, v.queue, &v);
+        is_looked_at(p, v.queue);
+    }
     cap = v.state == TASK_WAITING ? cap_of(p, v.queue) : 0;
     r->capped = cap > 0 && v.position > cap;
     r->position = r->capped ? cap : v.position;
@@ -232,6 +259,8 @@ void tasktab_answer_count(struct asker a, const struct part *p, const char *queu
     *m = nothing;
     engine_foresee(&p->e, &s, &v);
     tasktab_reckon(p, &v);
+    tasktab_hear_service(p, queue, &v);
+    is_looked_at(p, queue);
     m->waiting = v.waiting;
     m->eta = (uint8_t)v.eta;
     m->eta_ms = v.eta_ms;
@@ -293,6 +322,8 @@ void tasktab_answer_get(struct tasktab *t, struct asker a, const struct part *p,
     uint64_t ref = tasktab_tell(p, no, m, &out->mem);
 
     cap_place(p, m->queue, m);
+    if (m->code == CODE_DONE && m->state == TASK_WAITING)
+        is_looked_at(p, m->queue);
     if (m->code == CODE_DONE)
         tasktab_tell_history(p, no, m, &out->mem);
     if (result && !load_result(t, p, ref, m, &out->mem))

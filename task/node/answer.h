@@ -27,6 +27,8 @@ void tasktab_answer_get(struct tasktab *t, struct asker a, const struct part *p,
                         bool result, struct outbox *out);
 /* Adds to the engine's view of a task in line what it does not know: a pause of the pool, the endpoint. */
 void tasktab_reckon(const struct part *p, struct task_view *v);
+/* And the word of the operator's service in place of ours, if there is one. */
+void tasktab_hear_service(const struct part *p, const char *queue, struct task_view *v);
 /* Writes the place that its caller is told into *r; false: there is no such task. *said: what its worker has
  * said, which is not written yet; NULL: nothing. */
 SQ_CHECK bool tasktab_place(const struct part *p, task_no no, struct place_row *r,

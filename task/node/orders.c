@@ -9,6 +9,7 @@
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/wire/msg.h"
+#include "task/calls/estimates.h"
 #include "task/engine/change.h"
 #include "task/engine/replay.h"
 #include "task/engine/worker.h"
@@ -89,6 +90,7 @@ static bool obey(struct tasktab *t, struct tpeer *p, uint64_t epoch, uint32_t ab
 struct part_rules { /* the pool in a PART_OPEN */
     struct task_rules rules;
     struct buf keys; /* owned; limits of keys, as a record has them */
+    struct eta_rules eta;
 };
 
 struct opening_part { /* orders about a partition that is being read */
@@ -126,7 +128,9 @@ static int read_shared(struct tasktab *t, const struct msg_part_open *m, struct 
     o->m.notify = o->notify;
     o->m.rules = NULL;
     o->m.keys = NULL;
-    o->m.n_rules = o->m.n_keys = 0;
+    o->m.eta_url = "";
+    o->m.eta_allow = NULL;
+    o->m.n_rules = o->m.n_keys = o->m.n_eta_allow = 0;
     buf_fini(&o->rules.keys);
     o->rules = *r;
     buf_init(&r->keys);
@@ -190,6 +194,7 @@ static bool read_rules(const struct msg_part_open *m, struct part_rules *r)
     TASK_RULES(X)
 #undef X
     key_limits_encode(m->keys, m->n_keys, &r->keys);
+    eta_rules_read(&r->eta, m);
     return rules_check(&r->rules) == NULL;
 }
 
@@ -277,6 +282,8 @@ static int open_part(struct tasktab *t, const struct msg_part_open *m,
     notices_tell(&p->notices, m->notify != NULL ? m->notify : "", &p->e.log);
     tasktab_hear_ends(p);
     rc = define(p, m->match, r);
+    if (rc == 0)
+        rc = estimates_rule(&p->estimates, &r->eta);
     if (rc < 0 && fresh)
         tasktab_part_gone(t, p);
     return rc;

@@ -74,6 +74,7 @@ void tasktab_part_free(struct tasktab *t, struct part *p)
     notices_fini(&p->notices);
     notices_fini(&p->relays);
     busiest_fini(&p->busiest);
+    free(p->estimates);
     free(p);
 }
 

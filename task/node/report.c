@@ -1,9 +1,14 @@
-/* report.c: registration, and counts of partitions. */
+/* report.c: registration, counts of partitions; what an operator's own service is asked. */
 #include "task/node/report.h"
 
 #include <string.h>
 
+#include "common/base/text.h"
+#include "task/calls/estimates.h"
+#include "task/engine/look.h"
+#include "task/engine/submit.h"
 #include "task/keys/tree.h"
+#include "task/node/answer.h"
 #include "task/node/calls.h"
 #include "task/node/chain.h"
 #include "task/node/parts.h"
@@ -222,4 +227,51 @@ void tasktab_notice_answered(struct tasktab *t, const struct msg_task_notice_ans
     else
         notices_answered(&p->notices, m, t->now.ms, &p->e.log);
     p->due = t->now.ms; /* others may go */
+}
+
+/* ---- the operator's own service for waits --------------------------------------------------- */
+
+static void write_question(const struct part *p, const char *queue, struct buf *b)
+{
+    struct submit s = { .queue = tasktab_text(queue) };
+    struct key_view k;
+    struct task_view v;
+
+    (void)engine_queue_view(&p->e, queue, &k);
+    engine_foresee(&p->e, &s, &v);
+    tasktab_reckon(p, &v);
+    eta_question_write(&(struct eta_question){ queue, v.waiting, k.running, v.turns, v.eta_ms }, b);
+}
+
+const struct eta_rules *tasktab_eta_due(struct tasktab *t, struct task_now now, struct eta_due *d, struct buf *b)
+{
+    for (uint32_t i = 0; i < t->n_parts; i++) {
+        const struct part *p = t->part[(t->eta_next + i) % t->n_parts];
+        const char *queue = p->estimates != NULL && p->life == PART_OWNED && !p->hold && !t->hold
+                                ? estimates_due(p->estimates, now.ms) : NULL;
+
+        if (queue == NULL)
+            continue;
+        t->eta_next = (t->eta_next + i + 1) % t->n_parts; /* many queues of one hide no others */
+        d->part = p->no;
+        copy_text(d->queue, sizeof(d->queue), queue);
+        write_question(p, queue, b);
+        return &p->estimates->rules;
+    }
+    return NULL;
+}
+
+const struct eta_rules *tasktab_eta_rules(const struct tasktab *t, part_no no)
+{
+    const struct part *p = tasktab_part(t, no);
+
+    return p != NULL && p->life == PART_OWNED && p->estimates != NULL ? &p->estimates->rules : NULL;
+}
+
+const char *tasktab_eta_told(struct tasktab *t, struct task_now now, const struct eta_due *d, const char *p,
+                             size_t n)
+{
+    struct part *of = tasktab_part(t, d->part);
+
+    return of != NULL && of->estimates != NULL ? estimates_told(of->estimates, d->queue, p, n, now.ms) : NULL;
 }

@@ -89,6 +89,7 @@ struct part {
     bool paused;
     char endpoint_name[TASK_NAME_MAX + 1]; /* tasks are calls to it; "": workers take them */
     struct endpoint *endpoint; /* ref; NULL: it is not known yet */
+    struct estimates *estimates; /* owned; NULL: no service estimates waits of the pool */
     bool hold;   /* shared store does not answer */
     bool asked;  /* in this turn something is said of it */
     bool behind; /* replay: its snapshot has all up to the record SNAPPED */
@@ -198,6 +199,7 @@ struct tasktab {
     struct map by_follower;        /* struct follower by its number */
     uint64_t last_follower;
     struct list places; /* struct wait: who was looked at longest ago is in front */
+    uint32_t eta_next; /* partition whose service is asked next */
     bool reads; /* somebody waits to be told an answer that may have begun */
     bool left; /* a call may be under way whose partition has left */
     struct tasktab_counts n;

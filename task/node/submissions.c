@@ -140,11 +140,15 @@ static int admit(void *ctx, uint64_t *body)
 static void promise(struct part *p, task_no no)
 {
     struct task_view v;
+    msec_t ours;
 
     if (!engine_may_promise(&p->e, no) || engine_look(&p->e, no, &v) < 0 || v.state != TASK_WAITING)
         return;
     tasktab_reckon(p, &v);
-    engine_promise(&p->e, no, v.eta_ms); /* also one that is not known: the next look is a second later */
+    ours = v.eta_ms;
+    tasktab_hear_service(p, v.queue, &v);
+    /* also one that is not known: the next look is a second later */
+    engine_promise(&p->e, no, ours, v.eta == TASK_ETA_SERVICE ? v.eta_ms : -1);
 }
 
 static int put_row(struct part *p, const struct task_put *r, peer_no from, uint64_t *tasks, task_no *no,

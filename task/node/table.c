@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/text.h"
+#include "task/calls/estimates.h"
 #include "task/calls/levels.h"
 #include "task/engine/group.h"
 #include "task/node/calls.h"
@@ -220,6 +221,7 @@ static void count_part(const struct part *p, struct tasktab_counts *n)
     histo_join(&n->engine.late, &c->late);
     histo_join(&n->engine.wait, &c->wait);
     histo_join(&n->engine.eta_error, &c->eta_error);
+    histo_join(&n->engine.eta_error_told, &c->eta_error_told);
     n->scheduled += in[TASK_SCHEDULED] + in[TASK_RETRYING];
     n->waiting += in[TASK_WAITING];
     n->running += in[TASK_RUNNING];
@@ -230,6 +232,7 @@ static void count_part(const struct part *p, struct tasktab_counts *n)
     n->core_bytes += engine_bytes(&p->e) + schedules_bytes(&p->schedules) + p->notices.bytes +
                      p->relays.bytes;
     n->schedules += p->schedules.n;
+    n->eta_crowded += p->estimates != NULL ? p->estimates->crowded : 0;
     n->relays += notices_n(&p->relays);
     n->notices += notices_n(&p->notices);
     n->notices_taken += p->notices.taken;

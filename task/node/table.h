@@ -127,6 +127,7 @@ struct tasktab_counts { /* ever, or now */
     uint64_t scheduled, waiting, running, finals, dead_now, queues;
     uint64_t stale, refused, busy; /* answers */
     uint64_t too_long; /* submissions refused by max_wait */
+    uint64_t eta_crowded; /* looks at queues for which the operator's service has no place */
     uint64_t stale_orders, lost_bodies;
     uint64_t core_bytes, waiting_bytes, oldest_ms, epoch;
     double full; /* part of max_tasks, of the node or of a partition, that does not give way: the largest */
@@ -211,6 +212,20 @@ struct going_call *tasktab_let_go(struct tasktab *t, struct task_now now, struct
 /* Something waits for the link's room. */
 bool tasktab_wants_room(const struct tasktab *t, peer_no no);
 #define LINK_PORTION (4u << 20) /* bytes on their way; then what is long waits */
+/* ---- the operator's own service for waits (task/calls/estimates.h) ----
+ * The question that is due now, of any partition: its rules, its partition, its queue, its bytes at the end of
+ * b; NULL: none is. Once it is here it counts as asked. */
+struct eta_rules;
+struct eta_due {
+    part_no part;
+    char queue[TASK_NAME_MAX + 1];
+};
+const struct eta_rules *tasktab_eta_due(struct tasktab *t, struct task_now now, struct eta_due *d, struct buf *b);
+/* NULL: no service is asked for this partition here. */
+const struct eta_rules *tasktab_eta_rules(const struct tasktab *t, part_no no);
+/* Takes its answer. NULL, or what is wrong with it. */
+const char *tasktab_eta_told(struct tasktab *t, struct task_now now, const struct eta_due *d, const char *p,
+                             size_t n);
 /* True: its partition is here, and its task runs under its lease. */
 bool tasktab_call_may_go(const struct tasktab *t, const struct going_call *g);
 /* Endpoints that are over, and that no partition has, are forgotten. */

@@ -52,6 +52,8 @@ static const struct metric_row tab_rows[] = {
     ROW("busy_answers_total", COUNTER, busy, "Questions for which there was no room"),
     ROW("wait_too_long_total", COUNTER, too_long,
         "Submissions refused, since their wait was estimated to be longer than max_wait"),
+    ROW("eta_crowded_total", COUNTER, eta_crowded,
+        "Looks at queues about which the operator's service (eta_url) is not asked, since it is about 64 others"),
     ROW("stale_orders_total", COUNTER, stale_orders, "Orders refused for their epoch"),
     ROW("refused_orders_total", COUNTER, refused, "Other orders refused"),
     ROW("notices", GAUGE, notices, "Ends of tasks that are to be told in another queue"),
@@ -172,6 +174,39 @@ static void held_page(struct buf *b, const struct tasktab_counts *n)
         metrics_u64(b, name, (const char *[]){ "by", task_hold_words(h).word, NULL }, n->held[h]);
 }
 
+struct eta_view {
+    const char *by;
+    struct histo error;
+};
+
+#define ROW_OF struct eta_view
+static const struct metric_row eta_rows[] = {
+    ROW("eta_error_seconds", HISTOGRAM, error,
+        "Difference between estimated and real waiting time of tasks, by probes; by: whose estimate"),
+};
+#undef ROW_OF
+
+static void each_eta(const void *of, void (*fn)(void *ctx, const void *view), void *ctx)
+{
+    const struct engine_counts *c = of;
+
+    fn(ctx, &(struct eta_view){ "segq", c->eta_error });
+    fn(ctx, &(struct eta_view){ "service", c->eta_error_told });
+}
+
+static bool eta_label(const void *view, const char **label)
+{
+    label[0] = "by";
+    label[1] = ((const struct eta_view *)view)->by;
+    return true;
+}
+
+static void eta_page(struct buf *b, const struct task_service *s, const struct tasktab_counts *n)
+{
+    metrics_each(b, eta_rows, ARRAY_LEN(eta_rows), each_eta, &n->engine, eta_label);
+    estimator_metrics(&s->estimator, b);
+}
+
 void task_metrics(void *ctx, struct buf *b)
 {
     const struct task_service *s = ctx;
@@ -197,9 +232,7 @@ void task_metrics(void *ctx, struct buf *b)
     queues_page(b, s);
     metrics_histo(b, "segq_task_wait_seconds", "From a task's entry into its line to its start",
                   &tab.engine.wait);
-    metrics_histo(b, "segq_task_eta_error_seconds",
-                  "Difference between estimated and real waiting time of tasks, by probes",
-                  &tab.engine.eta_error);
+    eta_page(b, s, &tab);
     metrics_histo(b, "segq_task_lateness_seconds", "How late delays and back-offs ended",
                   &tab.engine.late);
     metrics_histo(b, "segq_task_tick_lateness_seconds", "How late ticks of schedules fired",

@@ -155,6 +155,7 @@ static void on_tick(void *arg)
         keeper_promise(s->keeper, tasktab_tasks(s->tab));
     archive_tick(s->archive, ev_wall_ms(s->node.ev));
     caller_tick(&s->caller);
+    estimator_tick(&s->estimator);
     tasktab_places(s->tab, task_service_now(s), &s->node.out);
     whole_tick(s);
     node_tick(&s->node, now);
@@ -354,6 +355,7 @@ int task_service_new(struct task_service **out, struct ev *ev,
     if (s == NULL)
         return err_set(e, SQ_ENOMEM, "task node");
     node_dials_init(&s->dials, &s->node, NULL, NULL);
+    estimator_init(&s->estimator, s);
     rc = start(s, ev, o, e);
     if (rc < 0)
         task_service_free(s);
@@ -373,6 +375,7 @@ void task_service_free(struct task_service *s)
     node_close(&s->node);
     ev_timer_free(s->tick);
     ev_timer_free(s->clock);
+    estimator_fini(&s->estimator);
     caller_fini(&s->caller);
     task_shared_free(s->shared);
     tasktab_free(s->tab);

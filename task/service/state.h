@@ -4,6 +4,7 @@
  *   journal.c  what must not be forgotten, in files
  *   shared.c   the same in a Redis; answers that wait for it
  *   caller.c   tasks that are calls: sent, settled
+ *   estimator.c  operators' own services for waits: asked
  *   metrics.c  the page for Prometheus */
 #ifndef SEGQ_TASK_STATE_H
 #define SEGQ_TASK_STATE_H
@@ -11,6 +12,7 @@
 #include "common/node/node_peers.h"
 #include "task/service/archive.h"
 #include "task/service/caller.h"
+#include "task/service/estimator.h"
 #include "task/service/journal.h"
 #include "task/service/shared.h"
 
@@ -31,6 +33,7 @@ struct task_service {
     struct answers *answers;   /* NULL: none is kept whole */
     struct large *large;       /* NULL: no large bodies are taken */
     struct caller caller;
+    struct estimator estimator;
     msec_t stop_ms; /* calls have until then; 0: it goes on */
     struct ev_timer *tick, *clock;
     struct task_shell_counts n;

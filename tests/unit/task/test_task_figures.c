@@ -1,6 +1,7 @@
 /* test_task_figures.c: figures of single queues, for /metrics (task/node/busiest.h). */
 #include "tests/unit/task/tablerig.h"
 
+#include "task/calls/estimates.h"
 #include "task/node/busiest.h"
 
 TestSuite(task_figures, .init = setup, .fini = teardown);
@@ -258,4 +259,121 @@ Test(task_figures, how_many_wait_and_how_long_a_new_one_would)
     cr_expect_eq(m.waiting, 10);
     cr_expect(m.waiting_capped);
     cr_expect(look(last, "").waiting_capped);
+}
+
+/* ---- an operator's own service for waits ---- */
+
+#define URL "http://eta.test/"
+
+static void open_with_service(const char *url)
+{
+    send(MNG, &(struct msg){ .type = MSG_PART_OPEN,
+                             .part_open = { .epoch = EPOCH, .part = 3, .part_epoch = 8, .match = "q*", .max_tasks = 100,
+                                            .endpoint = "", .eta_url = url, .eta_every_ms = 10000, .eta_timeout_ms = 1000 } });
+    turn();
+}
+
+/* The question that is due; "": none. */
+static const char *question(struct eta_due *d)
+{
+    static struct buf b;
+    const struct eta_rules *r;
+
+    buf_reset(&b);
+    r = tasktab_eta_due(t, now, d, &b);
+    buf_byte(&b, 0);
+    cr_expect(r == NULL || strcmp(r->url, URL) == 0);
+    return (const char *)b.data;
+}
+
+#define SAYS "{\"places\": [{\"place\": 1, \"eta_s\": 100}, {\"place\": 11, \"eta_s\": 200}]}"
+
+Test(task_figures, the_word_of_an_operators_service_is_told_in_place_of_ours)
+{
+    struct eta_due d;
+    struct msg_task_get_ans m;
+    task_no last;
+
+    line_up("", 0);
+    open_with_service(URL);
+    last = put_of("", 0, "").no;
+    cr_expect_str_eq(question(&d), "", "nobody has looked");
+    m = look(last, "");
+    cr_expect_eq(m.eta, TASK_ETA_PACE, "ours, until it has answered");
+    cr_expect_eq(m.position, 16);
+    cr_expect_str_neq(question(&d), "");
+    cr_expect(d.part == 3 && strcmp(d.queue, "q") == 0);
+    cr_expect_str_eq(question(&d), "", "once in ten seconds");
+    cr_expect_not_null(tasktab_eta_told(t, now, &d, "{}", 2));
+    cr_expect_eq(look(last, "").eta, TASK_ETA_PACE, "it said nothing that can be");
+    cr_expect_null(tasktab_eta_told(t, now, &d, SAYS, strlen(SAYS)));
+    m = look(last, "");
+    cr_expect_eq(m.eta, TASK_ETA_SERVICE);
+    cr_expect_eq(m.eta_ms, 250000, "%ld", m.eta_ms);
+    cr_expect_eq(look(0, "q").eta_ms, 260000, "one that came now");
+    pass(29999);
+    cr_expect_eq(look(last, "").eta, TASK_ETA_SERVICE);
+    pass(1);
+    cr_expect_neq(look(last, "").eta, TASK_ETA_SERVICE, "it has not answered for three times as long");
+    cr_expect_str_neq(question(&d), "");
+    cr_expect_null(tasktab_eta_told(t, now, &d, SAYS, strlen(SAYS)));
+    cr_expect_eq(look(last, "").eta, TASK_ETA_SERVICE);
+    tasktab_part(t, 3)->paused = true;
+    cr_expect_eq(look(last, "").eta, TASK_ETA_PAUSED, "which we know for sure");
+    tasktab_part(t, 3)->paused = false;
+    open_with_service("");
+    cr_expect_neq(look(last, "").eta, TASK_ETA_SERVICE);
+    cr_expect_null(tasktab_eta_rules(t, 3));
+    cr_expect_null(tasktab_eta_told(t, now, &d, SAYS, strlen(SAYS)), "an answer that comes then");
+}
+
+/* Two partitions: each is asked, though the first has always something due. */
+Test(task_figures, partitions_take_turns_in_asking)
+{
+    struct eta_due d;
+
+    line_up("", 0);
+    open_with_service(URL);
+    (void)look(0, "q1");
+    (void)look(0, "q2");
+    (void)look(0, "q3");
+    send(MNG, &(struct msg){ .type = MSG_PART_OPEN,
+                             .part_open = { .epoch = EPOCH, .part = 4, .part_epoch = 8, .match = "r*", .max_tasks = 100,
+                                            .endpoint = "", .eta_url = URL, .eta_every_ms = 10000, .eta_timeout_ms = 1000 } });
+    turn();
+    send(RTR, &(struct msg){ .type = MSG_TASK_GET, .task_get = { 4, 8, 0, "r", "", 0, false } });
+    (void)question(&d);
+    cr_expect_eq(d.part, 3);
+    (void)question(&d);
+    cr_expect_eq(d.part, 4);
+    (void)question(&d);
+    cr_expect_eq(d.part, 3);
+}
+
+/* max_wait goes by our own estimate: a service that is wrong closes no line, and opens none. */
+Test(task_figures, max_wait_does_not_hear_the_service)
+{
+    struct eta_due d;
+    struct tasktab_counts n;
+    struct task_rules rules;
+
+    line_up("", 0);
+    open_with_service(URL);
+    (void)look(0, "q");
+    (void)question(&d);
+    cr_assert_null(tasktab_eta_told(t, now, &d, SAYS, strlen(SAYS)));
+    rules_default(&rules);
+    rules.max_wait_ms = 60000;
+    cr_assert_eq(engine_define(&tasktab_part(t, 3)->e, "q*", &rules), 0);
+    cr_expect_eq(look(0, "q").eta_ms, 250000);
+    cr_expect_eq(put_of("", 0, "").code, CODE_DONE, "by ours it is below a minute");
+    for (unsigned i = 0; i < 17; i++) {
+        pass(1000);
+        (void)take(RTR, "q", 1, 0);
+    }
+    tasktab_count(t, &n);
+    cr_expect_eq(n.engine.eta_error.n, 1, "%lu", n.engine.eta_error.n);
+    cr_assert_eq(n.engine.eta_error_told.n, 1, "%lu", n.engine.eta_error_told.n);
+    cr_expect_geq(n.engine.eta_error_told.sum_us, 200000000, "it was wrong by minutes");
+    cr_expect_leq(n.engine.eta_error.sum_us, 20000000, "%lu", n.engine.eta_error.sum_us);
 }

@@ -13,10 +13,11 @@
 -- are good once or for one path come without X-Segq-Keep. Each worker process has its own.
 
 local s = package.loaded.segq_keep -- of this worker
-if not s then
-    s = { now = {}, before = {}, bytes = 0, turn = 0, at = 0 }
-    package.loaded.segq_keep = s
+if s then -- nginx runs this file for each request; what it defines is made once
+    return s.run()
 end
+s = { now = {}, before = {}, bytes = 0, turn = 0, at = 0 }
+package.loaded.segq_keep = s
 
 -- What the site is told: a router's headers, and the variables of segq_gate.conf.
 local lines = { "X-Segq-Queue", "X-Segq-Ticket", "X-Segq-Subject", "X-Segq-Lane", "X-Segq-Expires" }
@@ -99,10 +100,14 @@ local function keep_answer()
     keep(ngx.ctx.segq_question, ngx.ctx.segq_at, ms, answer)
 end
 
-if ngx.get_phase() == "header_filter" then
-    keep_answer()
-elseif ngx.is_subrequest then
-    note_question()
-else
-    go_in()
+function s.run()
+    if ngx.get_phase() == "header_filter" then
+        keep_answer()
+    elseif ngx.is_subrequest then
+        note_question()
+    else
+        go_in()
+    end
 end
+
+s.run()

@@ -223,16 +223,23 @@ static bool may_go(const struct answers *a, const struct answer *x)
            (x->dead_ms < a->step_ms && a->lives(a->lives_ctx, x->id.part, x->id.no) != ANSWER_LIVES);
 }
 
-static bool make_room(struct answers *a, uint64_t n)
+/* The first one that may go does; false: none may. */
+static bool give_way(struct answers *a)
 {
     list_each_of (&a->read, struct answer, in_read, x) {
-        if (a->n.bytes + n <= a->max_bytes)
-            break;
         if (!may_go(a, x))
             continue;
         remove_one(a, x);
         a->n.made_room++;
+        return true;
     }
+    return false;
+}
+
+static bool make_room(struct answers *a, uint64_t n)
+{
+    while (a->n.bytes + n > a->max_bytes && give_way(a))
+        continue;
     if (a->n.bytes + n <= a->max_bytes) /* now */
         return true;
     a->n.no_room++;
@@ -292,10 +299,21 @@ bool answers_has_room(struct answers *a, uint64_t n)
     return make_room(a, n);
 }
 
+/* A disk that is full has room again without those that nobody needs. */
+static bool write_all(const struct answer_file *f, const void *p, size_t n)
+{
+    int rc;
+
+    do {
+        rc = file_write_all(f->fd, p, n);
+    } while (rc < 0 && errno == ENOSPC && lseek(f->fd, (off_t)f->length, SEEK_SET) >= 0 && give_way(f->a));
+    return rc == 0;
+}
+
 bool answers_add(struct answer_file *f, const void *p, size_t n)
 {
     if (make_room(f->a, n)) {
-        if (file_write_all(f->fd, p, n) == 0) {
+        if (write_all(f, p, n)) {
             f->length += n;
             f->a->n.bytes += n;
             f->a->said = false;
@@ -343,7 +361,7 @@ int64_t answers_peek(const struct answer_file *f, uint64_t at, uint8_t *p, size_
     return read_from(f->fd, at, p, n);
 }
 
-void answers_keep(struct answer_file *f, const struct answer_id *id)
+bool answers_keep(struct answer_file *f, const struct answer_id *id)
 {
     struct answers *a = f->a;
     char from[NAME_MAX_N], to[NAME_MAX_N];
@@ -354,13 +372,15 @@ void answers_keep(struct answer_file *f, const struct answer_id *id)
     if (f->length != id->length || renameat(a->dir, from, a->dir, to) < 0) {
         failed(a, "rename");
         answers_give_up(f);
-        return;
+        return false;
     }
     end(f);
-    if (add(a, id))
-        a->n.kept++;
-    else
+    if (!add(a, id)) {
         (void)unlinkat(a->dir, to, 0);
+        return false;
+    }
+    a->n.kept++;
+    return true;
 }
 
 void answers_drop(struct answers *a, uint32_t part, task_no no)

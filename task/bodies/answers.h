@@ -43,8 +43,8 @@ SQ_CHECK bool answers_sync(struct answer_file *f, bool whole);
 SQ_CHECK bool answers_sync_dir(struct answers *a);
 /* Up to n bytes from `at` on of what was added. How many; SQ_ESYS. */
 SQ_CHECK int64_t answers_peek(const struct answer_file *f, uint64_t at, uint8_t *p, size_t n);
-/* Ends it: it has all bytes, and is this task's; *id as of what was added. On failure it is gone. */
-void answers_keep(struct answer_file *f, const struct answer_id *id);
+/* Ends it: it has all bytes, and is this task's; *id as of what was added. False: it is gone. */
+bool answers_keep(struct answer_file *f, const struct answer_id *id);
 void answers_give_up(struct answer_file *f);
 /* Is there room for so many bytes, or was some made? */
 bool answers_has_room(struct answers *a, uint64_t n);

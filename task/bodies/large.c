@@ -9,6 +9,7 @@
 #include "task/bodies/bodies.h"
 
 #define COMING_MOST 1024        /* files that come: each has a descriptor */
+#define QUIET_MS    60000       /* a router hears of a piece that stays away before that; its partition may have moved */
 #define SYNC_EACH   (1u << 20)  /* bytes: the disk begins to write them, so that the end has little to wait for */
 
 struct coming {
@@ -17,6 +18,8 @@ struct coming {
     struct answer_file *file; /* owned */
     struct sha256 hash;
     uint64_t length;
+    uint64_t seen;     /* length that large_step() has seen, */
+    msec_t seen_ms;    /* at first at this moment; 0: never */
     bool whole;
     uint8_t sha256[RESULT_SHA256];
 };
@@ -155,15 +158,15 @@ static struct answer_id id_of(const struct call_file *f, uint32_t part, task_no 
     return id;
 }
 
-void large_keep(struct large *l, uint64_t link, const struct call_file *f, uint32_t part, task_no no)
+int large_keep(struct large *l, uint64_t link, const struct call_file *f, uint32_t part, task_no no)
 {
     struct coming *c = find(l, link, f->upload);
     struct answer_id id = id_of(f, part, no);
+    bool kept = answers_keep(c->file, &id) && (!l->synced || answers_sync_dir(l->files));
 
-    answers_keep(c->file, &id);
+    l->given_up += !kept;
     forget(l, c);
-    if (l->synced)
-        (void)!answers_sync_dir(l->files); /* a failure is logged, and the file is lost by a power cut alone */
+    return kept ? 0 : SQ_EFULL;
 }
 
 void large_drop(struct large *l, uint64_t link, uint64_t upload)
@@ -193,6 +196,14 @@ int64_t large_read_at(struct large *l, const struct call_file *f, uint32_t part,
 void large_step(struct large *l, msec_t now_ms, answer_lives needs, void *ctx)
 {
     answers_step(l->files, now_ms, needs, ctx);
+    list_each_of (&l->coming, struct coming, in, c) {
+        if (c->seen_ms == 0 || c->seen != c->length) {
+            c->seen = c->length;
+            c->seen_ms = now_ms;
+        } else if (now_ms - c->seen_ms >= QUIET_MS) {
+            give_up(l, c);
+        }
+    }
 }
 
 void large_counts(const struct large *l, struct large_counts *n)

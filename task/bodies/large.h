@@ -15,6 +15,7 @@
 #define SEGQ_TASK_LARGE_H
 
 #include "common/task/call.h"
+#include "common/task/state.h"
 #include "task/bodies/answers.h"
 
 struct large;
@@ -29,8 +30,8 @@ SQ_CHECK int large_add(struct large *l, uint64_t link, const struct large_piece 
                        uint8_t sha256[RESULT_SHA256]);
 /* All of it is here. */
 bool large_has(const struct large *l, uint64_t link, const struct call_file *f);
-/* Gives it to that task. */
-void large_keep(struct large *l, uint64_t link, const struct call_file *f, uint32_t part, task_no no);
+/* Gives it to that task, which is to come. SQ_EFULL: the disk fails, and it is gone. */
+SQ_CHECK int large_keep(struct large *l, uint64_t link, const struct call_file *f, uint32_t part, task_no no);
 /* Gives one up, or (upload 0) all of a link. */
 void large_drop(struct large *l, uint64_t link, uint64_t upload);
 
@@ -39,6 +40,14 @@ SQ_CHECK int large_read(struct large *l, const struct call_file *f, uint32_t par
 /* Up to n bytes from `at` on: how many; SQ_EUNKNOWN, SQ_ESYS. */
 SQ_CHECK int64_t large_read_at(struct large *l, const struct call_file *f, uint32_t part, task_no no, uint64_t at,
                                uint8_t *p, size_t n);
+/* Use of its file to a task in this state (TASK_FREE: it is not here). That of a dead one is for who lets it run
+ * again, as long as there is room. */
+static inline enum answer_life large_life(enum task_state s)
+{
+    return s == TASK_DEAD ? ANSWER_SPARE
+           : s == TASK_FREE || task_state_is_final(s) ? ANSWER_DEAD : ANSWER_LIVES;
+}
+/* Looks at some of them: files that nobody needs go, and so do those of which no piece comes any more. */
 void large_step(struct large *l, msec_t now_ms, answer_lives needs, void *ctx);
 
 struct large_counts {

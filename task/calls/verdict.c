@@ -124,7 +124,7 @@ struct verdict verdict_of(const struct call_answer *a, int64_t wall_ms)
 
     if (call_fault_is_ours(a->fault))
         return (struct verdict){ .kind = VERDICT_RETRY, .class = CLASS_UNANSWERED, .delay_ms = -1,
-                                 .spared = true, .unsent = a->fault == CALL_REFUSED };
+                                 .spared = a->fault != CALL_BODY, .unsent = a->fault == CALL_REFUSED };
     if (a->fault != CALL_NONE)
         return again(a, CLASS_UNANSWERED, wall_ms);
     if (aborts(a))

@@ -27,7 +27,8 @@
     X(TIMEOUT, "timeout")   /* no whole answer before the deadline */                     \
     X(RESET, "reset")       /* the connection ended, or what came is no HTTP */           \
     X(TOO_LONG, "too_long") /* the answer */                                              \
-    X(LOCAL, "local")       /* no memory or descriptors here, or not wanted any more: nothing was sent */
+    X(LOCAL, "local")       /* no memory or descriptors here, or not wanted any more: nothing was sent */ \
+    X(BODY, "body")         /* a large one cannot be read, or is damaged: its last bytes were not sent */
 
 enum call_fault {
 #define X(NAME, word) CALL_##NAME,
@@ -88,7 +89,7 @@ const char *call_fault_word(enum call_fault f);
 /* Verdict without a question: the target has no part in it. */
 static inline bool call_fault_is_ours(enum call_fault f)
 {
-    return f == CALL_LOCAL || f == CALL_REFUSED;
+    return f == CALL_LOCAL || f == CALL_REFUSED || f == CALL_BODY;
 }
 
 enum verdict_kind { VERDICT_DONE, VERDICT_PENDING, VERDICT_RETRY, VERDICT_DEAD };

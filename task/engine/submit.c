@@ -220,7 +220,9 @@ int engine_submit(struct engine *e, const struct submit *s, task_no *no)
         return rc;
     q = tqueue_at(e, index);
     *no = task_store_next(&e->store);
-    rc = *no == 0 ? is_full(e, FULL_PART) : accept_now(e, s, q, body, h, *no);
+    rc = *no == 0 ? is_full(e, FULL_PART) : s->named != NULL ? s->named(s->ctx, *no) : 0;
+    if (rc == 0)
+        rc = accept_now(e, s, q, body, h, *no);
     if (rc < 0) {
         *no = 0;
         give_back(e, &other);

@@ -16,6 +16,8 @@ struct submit { /* texts are borrowed; n 0: none */
     /* Called for a task that is new, and fits into queue, pool and partition: makes room beyond them, and keeps
      * the payload; *body is where, kept as it is. Not 0: it is refused with this code. NULL: the body is `body`. */
     int (*admit)(void *ctx, uint64_t *body);
+    /* Then, when its number is known. Not 0: it is refused with this code. NULL: nobody needs it. */
+    int (*named)(void *ctx, task_no no);
     void *ctx;
     uint64_t body;
     int64_t order;

@@ -102,11 +102,11 @@ void tasktab_put(struct tasktab *t, struct asker a, const struct msg_task_put *q
     t->n.puts += q->n;
 }
 
-/* False: its endpoint signs, or another node may have to open what is in a file of this one. */
+/* False: its endpoint signs, or another node may have to open what is in a file of this one. Whether it has an
+ * endpoint, the router knows: behind a start nobody may have told us yet. */
 static bool takes_large(const struct part *p)
 {
-    return p->tab->o.large.ctx != NULL && p->endpoint_name[0] != 0 &&
-           (p->endpoint == NULL || p->endpoint->def.secret_file[0] == 0);
+    return p->tab->o.large.ctx != NULL && (p->endpoint == NULL || p->endpoint->def.secret_file[0] == 0);
 }
 
 void tasktab_upload(struct tasktab *t, struct asker a, const struct msg_task_upload *q, struct outbox *out)

@@ -111,23 +111,29 @@ static uint64_t body_of(const struct part *p, const struct trec *r)
     return k != NULL && (k->state == TASK_SUCCEEDED) == result ? k->body : 0;
 }
 
-/* The file of the body that is in t->bytes. False: there is more of it, for the next chunk. What cannot be read
- * does not come along: the call that needs it is dead at either node. */
+/* The file of the body that is in t->bytes. False: there is more of it, for the next chunk, or it cannot be read now.
+ * One that is lost does not come along: the call that needs it is dead at either node. */
 static bool put_file(struct tasktab *t, const struct part *p, task_no no)
 {
     const struct tab_large *l = &t->o.large;
     struct part_out *o = p->out;
     struct call_file f;
     bool whole = true;
+    int64_t got;
 
-    if (l->ctx == NULL || p->endpoint_name[0] == 0 || !call_has_file(t->bytes.data, t->bytes.len, &f))
+    if (l->ctx == NULL || !call_has_file(t->bytes.data, t->bytes.len, &f))
         return true;
     while (o->file_at < f.length && whole && t->chunk.len < CHUNK_BYTES) {
         size_t len = t->chunk.len, n = u64_min(f.length - o->file_at, TASK_UPLOAD_MAX);
         uint8_t *piece = trec_room(&t->chunk, FRAME_FILE, n);
 
-        whole = piece != NULL && l->read(l->ctx, &f, p->no, no, o->file_at, piece, n) == (int64_t)n;
+        got = piece != NULL ? l->read(l->ctx, &f, p->no, no, o->file_at, piece, n) : SQ_EUNKNOWN;
+        whole = got == (int64_t)n;
         t->chunk.len = whole ? t->chunk.len : len;
+        if (got == SQ_ESYS) {
+            stuck(t, p, "a large body cannot be read now");
+            return false;
+        }
         o->file_at += n;
     }
     if (o->file_at < f.length && whole)
@@ -184,6 +190,8 @@ static void send_chunk(struct tasktab *t, const struct part *p, struct outbox *o
     buf_reset(&t->chunk);
     while (o->sent < o->stream.len && t->chunk.len < CHUNK_BYTES && put_record(t, p))
         continue;
+    if (o->stuck)
+        return;
     if (o->sent == o->stream.len) {
         buf_reset(&o->stream);
         o->sent = 0;
@@ -437,9 +445,9 @@ static int take_record(struct tasktab *t, struct part *p, const struct trec_fram
         return rc;
     p->clock_sent = r.kind == TREC_AT;
     r.body = body == TAB_BODY_LOST && r.kind == TREC_REPLY ? 0 : body;
-    rc = tasktab_part_apply(p, &r);
-    if (rc == 0 && file->length > 0)
-        t->o.large.keep(t->o.large.ctx, p->from, file, p->no, r.no);
+    rc = file->length > 0 ? t->o.large.keep(t->o.large.ctx, p->from, file, p->no, r.no) : 0;
+    if (rc == 0)
+        rc = tasktab_part_apply(p, &r);
     if (rc == 0)
         tasktab_keep(t, p->no, &r);
     file->length = 0;

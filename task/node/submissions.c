@@ -82,18 +82,17 @@ static bool has_its_file(const struct put *at)
     return at->file.length == 0 || (l->ctx != NULL && l->has(l->ctx, at->from, &at->file));
 }
 
-/* New: its file is its own from now on; else nobody wants it. */
-static void settle_file(const struct put *at, bool fresh, task_no no)
+/* Gives it its file, if it has one. */
+static int take_its_file(void *ctx, task_no no)
 {
-    const struct part *p = at->room.p;
+    struct put *at = ctx;
+    struct part *p = at->room.p;
     const struct tab_large *l = &p->tab->o.large;
+    int rc = at->file.length > 0 ? l->keep(l->ctx, at->from, &at->file, p->no, no) : 0;
 
-    if (at->file.length == 0 || l->ctx == NULL)
-        return;
-    if (fresh)
-        l->keep(l->ctx, at->from, &at->file, p->no, no);
-    else
-        l->drop(l->ctx, at->from, at->file.upload);
+    if (rc == SQ_EFULL)
+        p->e.full = FULL_DISK;
+    return rc;
 }
 
 /* Time after which its endpoint may have room for it, which refuses calls that would wait for that; 0: it has, or
@@ -165,6 +164,7 @@ static int put_row(struct part *p, const struct task_put *r, peer_no from, uint6
                         .digest = r->digest,
                         .bytes = r->body.n,
                         .admit = admit,
+                        .named = take_its_file,
                         .ctx = &at,
                         .order = r->order,
                         .priority = r->priority,
@@ -181,15 +181,16 @@ static int put_row(struct part *p, const struct task_put *r, peer_no from, uint6
     int rc;
 
     at.s = &s;
-    if (p->endpoint_name[0] == 0 || !call_has_file(r->body.p, r->body.n, &at.file))
+    if (!call_has_file(r->body.p, r->body.n, &at.file)) /* no payload of another kind begins so */
         at.file.length = 0;
     rc = engine_submit(&p->e, &s, no);
     *too_long = at.too_long;
-    settle_file(&at, rc == 0, *no);
-    if (rc != 0)
-        tasktab_body_drop(t, p, at.body);
-    else
+    if (rc == 0)
         promise(p, *no);
+    else
+        tasktab_body_drop(t, p, at.body);
+    if (rc != 0 && at.file.length > 0 && t->o.large.ctx != NULL) /* no task has it */
+        t->o.large.drop(t->o.large.ctx, from, at.file.upload);
     if (rc == SQ_EFULL && p->e.full != FULL_CHAINS && p->e.full != FULL_QUOTA) /* others are not refused for that */
         p->full_ms = t->now.ms;
     *tasks = at.room.others + tasktab_part_tasks(p);

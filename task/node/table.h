@@ -58,7 +58,7 @@ struct tab_answers {
 struct tab_large {
     int (*add)(struct large *l, uint64_t link, const struct large_piece *q, uint8_t sha256[RESULT_SHA256]);
     bool (*has)(const struct large *l, uint64_t link, const struct call_file *f);
-    void (*keep)(struct large *l, uint64_t link, const struct call_file *f, part_no part, task_no no);
+    int (*keep)(struct large *l, uint64_t link, const struct call_file *f, part_no part, task_no no);
     void (*drop)(struct large *l, uint64_t link, uint64_t upload);
     int64_t (*read)(struct large *l, const struct call_file *f, part_no part, task_no no, uint64_t at, uint8_t *p,
                     size_t n);

@@ -167,6 +167,8 @@ static void run_ending(void *arg)
 /* Once it has left, no fault says that nothing was sent: that would cost no attempt. */
 static enum call_fault fault_of(const struct out_call *c, enum call_fault f)
 {
+    if (c->file_bad && f == CALL_LOCAL)
+        return CALL_BODY;
     return !c->left || f == CALL_NONE || f == CALL_TIMEOUT || f == CALL_TOO_LONG ? f : CALL_RESET;
 }
 

@@ -112,7 +112,7 @@ void whole_ends(struct going_call *g, const struct call_answer *a)
         answers_drop(s->answers, g->part, g->no);
     } else {
         memcpy(id.sha256, a->sha256, sizeof(id.sha256));
-        answers_keep(g->whole, &id);
+        (void)!answers_keep(g->whole, &id); /* then it is cut */
         g->whole = NULL;
     }
 }
@@ -167,13 +167,9 @@ static enum answer_life lives(void *ctx, uint32_t part, task_no no)
     return tasktab_has_task(s->tab, part, no) ? ANSWER_LIVES : ANSWER_DEAD;
 }
 
-/* The body of a dead one stays, as long as there is room, for who lets it run again. */
 static enum answer_life needs_body(void *ctx, uint32_t part, task_no no)
 {
-    enum task_state s = tasktab_state_of(((const struct task_service *)ctx)->tab, part, no);
-
-    return s == TASK_DEAD ? ANSWER_SPARE
-           : s == TASK_FREE || task_state_is_final(s) ? ANSWER_DEAD : ANSWER_LIVES;
+    return large_life(tasktab_state_of(((const struct task_service *)ctx)->tab, part, no));
 }
 
 void whole_tick(struct task_service *s)

@@ -12,6 +12,7 @@
  *        those that had begun when nobody had heard of it
  *   J15  a node whose breaker is open sends nothing; while it probes, four at most
  *   J22  answers that are told while they come (tests/lib/callreaders.h)
+ *   J37  large bodies (tests/lib/movelarge.h)
  *   J18  what is sent is of a partition in service there
  *   affinity  on calm days a key's call passes over its first target only if that has calls of the node */
 #ifndef SEGQ_TESTS_CALLNODES_H
@@ -55,6 +56,7 @@ struct cn_visit { /* a request: on its way, at the target, over */
     uint64_t cost;
     struct call_answer answer;
     char body[24];
+    int file; /* of a large body: a descriptor; 0: none */
     uint32_t length, told; /* of one that is told piece by piece: 0: it is not */
 };
 
@@ -112,12 +114,20 @@ static inline struct going_call *cn_going(struct cn *c, const struct cn_visit *v
     return v->call != 0 ? calls_at(&c->calls[v->node], v->call) : NULL;
 }
 
+static inline void cn_close(struct cn_visit *v)
+{
+    if (v->file > 0)
+        close(v->file);
+    v->file = 0;
+}
+
 /* The node hears it; it settles when it can. */
 static inline void cn_hears(struct cn *c, struct cn_visit *v, const struct call_answer *a)
 {
     struct going_call *g = cn_going(c, v);
 
     v->over = true;
+    cn_close(v);
     if (g == NULL)
         return;
     tasktab_call_answered(c->w->node[v->node].t, mv_now(c->w), g, a);
@@ -171,6 +181,21 @@ static inline unsigned cn_target_no(const struct msg_endpoint *d)
     return d->address[0] != 0 ? (unsigned)(d->address[7] - '1') : (unsigned)(d->url[7] - 'a');
 }
 
+/* As open_file() there does it. 0: it has none; -1: it cannot be read now. */
+static inline int cn_open_file(struct mv *w, int i, const struct going_call *g, const struct taken_row *row)
+{
+    struct call call;
+    unsigned task;
+    int fd;
+
+    if (!w->larges || !ml_task_of(row->body.p, row->body.n, &task) || call_unpack(row->body.p, row->body.n, &call) < 0)
+        return 0;
+    fd = ml_fails() ? SQ_ESYS : large_read(ml_of->large[i], &call.file, g->part, g->no);
+    if (fd == SQ_EUNKNOWN)
+        MV_BAD(w, "J37: node %d calls for task %u, and has not its file", i, task);
+    return fd < 0 ? -1 : fd;
+}
+
 /* As task/service/caller.c does it with a task whose START is written. */
 static inline void cn_self(struct mv *w, int i, const struct out_item *it)
 {
@@ -180,6 +205,7 @@ static inline void cn_self(struct mv *w, int i, const struct out_item *it)
     msec_t now = mv_now(w).ms;
     struct call_answer late = { .fault = CALL_LOCAL };
     struct cn_visit *v = &c->visit[c->n_visits];
+    int file;
 
     if (g == NULL)
         return;
@@ -194,11 +220,16 @@ static inline void cn_self(struct mv *w, int i, const struct out_item *it)
     }
     if (c->n_visits + 1 == CN_VISITS)
         abort(); /* CN_VISITS is too low */
+    file = cn_open_file(w, i, g, &m->v[0]);
+    if (file < 0) {
+        tasktab_call_answered(w->node[i].t, mv_now(w), g, &late);
+        return;
+    }
     cn_look_at_breaker(c, i, g->at);
     g->endpoint->n.sent++;
     g->at->n.sent += g->at != g->endpoint;
     *v = (struct cn_visit){ .node = i, .call = g->id, .no = g->no, .attempt = g->attempt,
-                            .began = now,
+                            .began = now, .file = file,
                             .comes = now + (msec_t)rng_below(&w->r->rng, CN_CONNECT) };
     v->task = mv_body_task(w, &m->v[0]);
     cn_look_at_affinity(c, g, v->task);
@@ -229,7 +260,9 @@ static inline void cn_dies(struct mv *w, int i)
         if (c->visit[k].node == i) {
             c->visit[k].call = 0;
             c->visit[k].over |= !c->visit[k].came;
+            cn_close(&c->visit[k]);
         }
+    ml_dies(i);
     calls_fini(&c->calls[i]);
     calls_init(&c->calls[i]);
 }
@@ -339,8 +372,10 @@ static inline void cn_cut(struct cn *c, int i)
 
         if (g->step != CALL_SENT || !tasktab_call_is_cut(t, g))
             continue;
-        if (v != NULL)
+        if (v != NULL) {
             v->over = true;
+            cn_close(v);
+        }
         tasktab_pass_end(t, g, &c->w->node[i].out);
         calls_end(&c->calls[i], g, mv_now(c->w).ms);
     }
@@ -352,7 +387,8 @@ static inline void cn_before(struct mv *w, int i)
     struct cn *c = cn_of;
 
     cn_pass_on(c, i);
-
+    if (ml_of != NULL)
+        large_step(ml_of->large[i], mv_now(w).ms, ml_needs, &w->node[i]);
     each_endpoint (&c->calls[i].endpoints, ep)
         ep->usable = ep->def.serial != 0;
     tasktab_calls_tidy(w->node[i].t);
@@ -469,6 +505,9 @@ static inline void cn_comes(struct cn *c, struct cn_visit *v)
         MV_BAD(w, "J22: attempt %u of task %u, of whose attempt %u a part was passed on", v->attempt,
                v->task, c->readers.heard[v->task]);
     v->came = true;
+    if (v->file > 0)
+        ml_look_at_sent(w, v->file, v->task);
+    cn_close(v);
     if (cn_there(c) > CN_SLOTS)
         MV_BAD(w, "J4: %u at the target, which bears %u", cn_there(c), CN_SLOTS);
     if (c->targets && cn_there_at(c, v->target) > cn_bears(c, v->target))
@@ -743,8 +782,8 @@ static inline void cn_reader_lost(struct mv *w, peer_no link)
 
 static inline struct cn *cn_new(uint64_t seed, bool shared)
 {
-    static const struct mv_sender sender = { cn_self,   cn_final,   cn_dies,  cn_forget,
-                                             cn_before, cn_written, cn_target,
+    static const struct mv_sender sender = { cn_self,   cn_final,  cn_dies,    ml_begins,
+                                             cn_forget, cn_before, cn_written, cn_target,
                                              cn_reader_hears, cn_reader_lost };
     struct cn *c = calloc(1, sizeof(*c));
     struct err e = { 0 };
@@ -777,6 +816,9 @@ static inline struct cn *cn_new(uint64_t seed, bool shared)
 static inline void cn_free(struct cn *c)
 {
     mv_free(c->w);
+    for (unsigned k = 0; k < c->n_visits; k++)
+        cn_close(&c->visit[k]);
+    ml_free();
     for (int i = 0; i < PR_NODES; i++)
         calls_fini(&c->calls[i]);
     free(c);
@@ -785,7 +827,7 @@ static inline void cn_free(struct cn *c)
 static inline bool cn_all_final(const struct cn *c)
 {
     for (unsigned id = 0; id < c->w->n_tasks; id++)
-        if (!c->final[id])
+        if (!c->final[id] && !c->w->task[id].over)
             return false;
     return true;
 }
@@ -814,7 +856,7 @@ static inline void cn_judge(struct cn *c)
             MV_BAD(w, "J2: task %u succeeded, and the target has not said so", id);
         else if (v.state == TASK_DEAD && !c->refused[id] && !c->readers.told[id] && v.attempts < CN_ATTEMPTS)
             MV_BAD(w, "J15: task %u is dead of %u attempts", id, v.attempts);
-        else if (!c->final[id])
+        else if (!c->final[id] && !w->task[id].over)
             MV_BAD(w, "J1: task %u ended, and nobody wrote so", id);
     }
 }

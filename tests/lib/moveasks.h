@@ -5,7 +5,7 @@
 
 #include "common/task/queue_name.h"
 #include "common/wire/codec.h"
-#include "tests/lib/movenodes.h"
+#include "tests/lib/movelarge.h"
 
 /* ---- the router: what callers and workers say ------------------------------------------ */
 
@@ -73,10 +73,18 @@ static inline void mv_ask_send(struct mv *w, struct mv_ask *k)
     struct task_put put;
     struct settle_row row;
     struct msg m = { 0 };
-    struct buf then = { 0 };
+    struct buf then = { 0 }, form = { 0 };
 
     if (to < 0 || w->link[MV_ROUTER][to].no == 0)
         return;
+    if (k->kind == MV_PUT && mv_is_large(w, k->task)) {
+        ml_look_at_link(w, k, w->link[MV_ROUTER][to].no);
+        if (!k->whole) {
+            ml_send_piece(w, k, p, to);
+            return;
+        }
+        ml_form(k, &form);
+    }
     snprintf(queue, sizeof(queue), "q%u", k->queue);
     snprintf(body, sizeof(body), k->kind == MV_ACK ? "result of %u" : "body of %u", k->task);
     if (k->kind == MV_PUT) {
@@ -88,6 +96,8 @@ static inline void mv_ask_send(struct mv *w, struct mv_ask *k)
                                  .body = { (uint32_t)strlen(body), (const uint8_t *)body },
                                  .group = mv_has_group(k->task) ? MV_GROUP : "",
                                  .then = mv_then(w, k->task, p->part, &then) };
+        if (form.len > 0)
+            put.body = (struct bytes_of){ (uint32_t)form.len, form.data };
         put.own.cost = w->costs != 0 ? mv_cost(w, k->task) + 1 : 0;
         m = (struct msg){ .type = MSG_TASK_PUT, .task_put = { 1, &put } };
     } else if (k->kind == MV_SCHEDULE) {
@@ -113,6 +123,7 @@ static inline void mv_ask_send(struct mv *w, struct mv_ask *k)
     k->rid = ++w->last_rid;
     mv_send(w, k->link, to, k->rid, &m);
     buf_fini(&then);
+    buf_fini(&form);
 }
 
 static inline struct mv_ask *mv_ask_new(struct mv *w)
@@ -129,8 +140,13 @@ static inline unsigned mv_body_task(struct mv *w, const struct taken_row *row)
     unsigned id = MV_TASKS;
     char want[40], got[40] = "";
 
-    if (row->body.n < sizeof(got))
+    if (w->larges && ml_task_of(row->body.p, row->body.n, &id)) {
+        if (!mv_is_large(w, id))
+            MV_BAD(w, "J37: task %u has no large body", id);
+        snprintf(got, sizeof(got), "body of %u", id);
+    } else if (row->body.n < sizeof(got)) {
         memcpy(got, row->body.p, row->body.n);
+    }
     (void)sscanf(got, "body of %u", &id);
     snprintf(want, sizeof(want), "body of %u", id);
     if (id >= w->n_tasks || strcmp(got, want) != 0) {
@@ -166,7 +182,9 @@ static inline void mv_answer_put(struct mv *w, struct mv_ask *k, const struct ta
     struct mv_task *t = &w->task[k->task];
     const struct map_part *p = mv_share(w, k->queue);
 
-    if (a->code == CODE_STALE || a->code == CODE_BUSY) {
+    if (mv_is_large(w, k->task) && (a->code == CODE_BUSY || a->code >= CODE_FULL)) /* as its client does it on 503 */
+        ml_again(w, k);
+    if (a->code == CODE_STALE || a->code == CODE_BUSY || (a->code >= CODE_FULL && mv_is_large(w, k->task))) {
         w->stale++;
         return;
     }
@@ -175,6 +193,7 @@ static inline void mv_answer_put(struct mv *w, struct mv_ask *k, const struct ta
     if ((t->told || t->attempts > 0) && (t->no != a->no || a->code == CODE_DONE))
         MV_BAD(w, "J1: task %u is accepted twice", k->task);
     t->told = true;
+    t->over = w->larges && task_state_is_final((enum task_state)a->state);
     t->no = a->no;
     t->part = p->part;
     k->kind = MV_FREE;
@@ -218,7 +237,9 @@ static inline void mv_answer(struct mv *w, uint64_t rid, const struct msg *m)
     if (k == NULL)
         return;
     k->sent = false;
-    if (m->type == MSG_TASK_PUT_ANS) {
+    if (m->type == MSG_TASK_UPLOAD_ANS) {
+        ml_answer(w, k, &m->task_upload_ans);
+    } else if (m->type == MSG_TASK_PUT_ANS) {
         mv_answer_put(w, k, &m->task_put_ans.v[0]);
     } else if (m->type == MSG_TASK_SCHEDULE_ANS) {
         mv_answer_schedule(w, k, m->task_schedule_ans.code);

@@ -129,6 +129,9 @@ static inline void mv_node_begin(struct mv *w, int i)
                               .ended_ctx = d, .calls = d->calls, .answers = d->answers };
     bool *used;
 
+    if (w->sender != NULL && w->sender->begins != NULL)
+        w->sender->begins(w, i);
+    o.large = d->large;
     if (w->redis != NULL) {
         o.shared = &ms_calls;
         o.shared_ctx = d;

@@ -34,6 +34,7 @@ struct mv_node {
     struct buf gone; /* shared: bodies that go with this turn */
     struct calls *calls; /* ref; NULL: workers take its tasks */
     struct tab_answers answers; /* zero: none are kept */
+    struct tab_large large;     /* zero: none are taken */
     struct mv *w;
 };
 
@@ -64,6 +65,10 @@ struct mv_ask { /* of the router */
     uint64_t rid;
     msec_t until; /* TAKE: waits so long. ACK: the end of its lease */
     uint64_t lease;
+    uint64_t upload, at; /* PUT of a large body: its number, 0: none has begun; bytes that are there */
+    bool whole;          /* and then */
+    msec_t again_ms;     /* moment when it begins anew */
+    uint8_t sha256[RESULT_SHA256];
 };
 
 struct mv_task { /* as it is known outside */
@@ -74,6 +79,7 @@ struct mv_task { /* as it is known outside */
     msec_t lease_until; /* 0: nobody has it */
     uint32_t attempts;
     int64_t notice_ms; /* the end that the other queue was told; 0: none was */
+    bool over;   /* when it was answered, it had ended */
     bool handed; /* the next task of its chain was, to another queue */
 };
 
@@ -83,6 +89,7 @@ struct mv_sender { /* nodes that make calls (tests/lib/callnodes.h) */
     void (*self)(struct mv *w, int i, const struct out_item *it); /* a task whose START is written */
     void (*final)(struct mv *w, int i, const struct task_end *end);
     void (*dies)(struct mv *w, int i);
+    void (*begins)(struct mv *w, int i); /* its table is to be made; NULL: nothing is to be done */
     bool (*forget)(struct mv *w, int i, const struct out_item *it); /* shared: its partition has left */
     void (*before)(struct mv *w, int i);  /* in a turn, before its records */
     void (*written)(struct mv *w, int i);
@@ -108,6 +115,8 @@ struct mv {
     bool quiet;              /* nobody submits or takes */
     bool keys;               /* tasks have one of MV_KEYS */
     unsigned costs;          /* tasks have up to so many units (mv_cost()); 0: no cost of their own */
+    bool larges;             /* some tasks are calls with a large body (movelarge.h) */
+    uint64_t last_upload, uploads, again_uploads;
     bool asked[MV_BEATS], beats[MV_BEATS]; /* its schedule; known before its first tick */
     int8_t owner[PR_NOS][200];
     uint64_t kills, stale, starts, taken, again, ticks, notices, chained;

@@ -21,6 +21,7 @@ struct tabrig {
     struct tabrig_store log, snap;
     struct tab_boot boot; /* tasktab_opts.boot */
     struct calls *calls; /* ref; NULL: none are made */
+    struct tab_large large; /* tasktab_opts.large */
     const struct tab_shared *shared; /* tasktab_opts.shared; ctx: the rig */
     void (*ended)(void *ctx, const struct task_end *end); /* tasktab_opts.ended; ctx: the rig */
     uint64_t n_bodies, dropped, old_to; /* old_to: bodies up to this one are old */
@@ -105,7 +106,7 @@ static inline void tabrig_new(struct tabrig *r)
                               .record = tabrig_record, .record_ctx = &r->log,
                               .ended = r->ended, .ended_ctx = r,
                               .shared = r->shared, .shared_ctx = r,
-                              .calls = r->calls };
+                              .calls = r->calls, .large = r->large };
 
     r->t = tasktab_new(&o);
     assert(r->t != NULL);

@@ -42,7 +42,7 @@ static void leave(struct mv *w, int i)
         mv_kill(w, i, false);
 }
 
-enum mode { CALLS, READS, TARGETS, NAMES, UNITS };
+enum mode { CALLS, READS, TARGETS, NAMES, UNITS, BODIES };
 
 static bool run(uint64_t seed, bool shared, enum mode mode, uint64_t sum[11])
 {
@@ -59,15 +59,22 @@ static bool run(uint64_t seed, bool shared, enum mode mode, uint64_t sum[11])
     if (c->targets || c->units)
         cn_define(c, 0);
     rng_seed(&c->readers.rng, seed + 77);
+    if (mode == BODIES)
+        ml_new(w, seed);
 
     mv_draw(w);
     for (unsigned i = 0; i < STEPS && w->r->why[0] == '\0'; i++) {
         mv_happen(w, 14, leave);
         cn_change_targets(c);
+        if (mode == BODIES && rng_chance(&w->r->rng, 0.4))
+            mv_drain(w, (int)rng_below(&w->r->rng, PR_NODES), rng_chance(&w->r->rng, 0.5));
         pr_run(w->r, 100 * (1 + rng_below(&w->r->rng, 20)));
+        ml_look(w, false);
     }
     c->mood = WELL;
     c->well = true;
+    if (ml_of != NULL)
+        ml_of->fails = 0;
     memset(c->away, 0, sizeof(c->away));
     mv_heal(w);
     if (c->targets)
@@ -79,6 +86,15 @@ static bool run(uint64_t seed, bool shared, enum mode mode, uint64_t sum[11])
     mv_judge(w);
     cn_judge(c);
     cr_judge(&c->readers, w);
+    if (mode == BODIES) {
+        pr_run(w->r, 80000); /* what nobody says any more is given up */
+        ml_look(w, true);
+        sum[5] += w->uploads;
+        sum[6] += w->again_uploads;
+        sum[7] += ml_of->calls;
+        sum[8] += ml_of->moves;
+        sum[9] += ml_of->failed;
+    }
     good = w->r->why[0] == '\0';
     if (!good)
         fprintf(stderr, "seed %lu%s%s%s: %s (SEED=%lu sim_call_nodes)\n", seed, shared ? ", shared" : "",
@@ -367,6 +383,32 @@ static void units(unsigned from)
         bad += !run(first + i, (first + i) % 4 < 2, UNITS, sum);
     printf("units: %lu tasks, %lu calls, %lu kills, %lu later epochs\n", sum[0], sum[1], sum[2], sum[4]);
     cr_assert_eq(bad, 0);
+}
+
+/* Calls with large bodies, over real folders that are full, or fail, in some of the seeds. */
+static void bodies(unsigned from)
+{
+    uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1), bad = 0, sum[11] = { 0 };
+    uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS) / 4;
+
+    if (only == 0)
+        quiet_log();
+    for (uint64_t i = from; i < n; i += 2)
+        bad += !run(first + i, false, BODIES, sum);
+    printf("large bodies: %lu tasks, %lu kills, %lu answers behind a move, %lu later epochs; %lu bodies came, %lu were "
+           "given up amid it, %lu tries had one, %lu pieces moved, the disk failed %lu times\n", sum[0], sum[2], sum[3],
+           sum[4], sum[5], sum[6], sum[7], sum[8], sum[9]);
+    cr_assert_eq(bad, 0);
+}
+
+Test(sim_call_nodes, bodies_1)
+{
+    bodies(0);
+}
+
+Test(sim_call_nodes, bodies_2)
+{
+    bodies(1);
 }
 
 Test(sim_call_nodes, units_1)

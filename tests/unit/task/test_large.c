@@ -1,5 +1,13 @@
 /* test_large.c: large bodies in files: in pieces, kept with a task, read, gone with it; room; what is left of a
  * process that was killed. */
+#define _GNU_SOURCE 1 /* answers.c */
+#include "common/base/file.h"
+
+static int write_or_full(int fd, const void *p, size_t n);
+#define file_write_all write_or_full /* in answers.c alone */
+#undef _GNU_SOURCE
+#include "task/bodies/answers.c"
+#undef file_write_all
 #include "task/bodies/large.h"
 
 #include <dirent.h>
@@ -16,6 +24,7 @@
 #define N     (10 * PIECE)
 
 static char dir[64];
+static unsigned disk_has = UINT_MAX; /* files for which there is room */
 static struct large *l;
 static uint8_t noise[N];
 
@@ -58,6 +67,16 @@ static void tear_down(void)
 
 TestSuite(large, .init = set_up, .fini = tear_down);
 
+/* Half of it gets there before the disk is full. */
+static int write_or_full(int fd, const void *p, size_t n)
+{
+    bool full = files(false) > disk_has;
+    int rc = file_write_all(fd, p, full ? n / 2 : n);
+
+    errno = ENOSPC;
+    return full ? SQ_ESYS : rc;
+}
+
 static int piece(uint64_t link, uint64_t upload, uint64_t at, bool last, uint8_t sha256[RESULT_SHA256])
 {
     struct large_piece q = { .upload = upload, .at = at, .length = N, .last = last, .p = noise + at, .n = PIECE };
@@ -98,7 +117,7 @@ Test(large, what_comes_in_pieces_is_read_and_goes_with_its_task)
     g = f;
     g.sha256[0] ^= 1;
     cr_expect(!large_has(l, 2, &g));
-    large_keep(l, 2, &f, 1, 7);
+    cr_assert_eq(large_keep(l, 2, &f, 1, 7), 0);
     cr_expect(!large_has(l, 2, &f), "no other task gets it");
     fd = large_read(l, &f, 1, 7);
     cr_assert_geq(fd, 0);
@@ -141,7 +160,7 @@ Test(large, with_a_link_goes_what_was_not_submitted)
 
     open_it(1 << 30);
     cr_assert(come(2, &one) == 0 && come(2, &two) == 0 && come(3, &other) == 0);
-    large_keep(l, 2, &one, 1, 1);
+    cr_assert_eq(large_keep(l, 2, &one, 1, 1), 0);
     large_drop(l, 2, 0);
     cr_expect(!large_has(l, 2, &two) && large_has(l, 3, &other));
     cr_expect_eq(files(false), 2);
@@ -157,8 +176,8 @@ Test(large, without_room_it_is_said_and_what_nobody_needs_gives_way)
     open_it(2 * N + N / 2);
     cr_assert(come(2, &f[0]) == 0 && come(2, &f[1]) == 0);
     cr_expect_eq(come(2, &f[2]), SQ_EFULL, "those that come count");
-    large_keep(l, 2, &f[0], 1, 1);
-    large_keep(l, 2, &f[1], 1, 2);
+    cr_assert_eq(large_keep(l, 2, &f[0], 1, 1), 0);
+    cr_assert_eq(large_keep(l, 2, &f[1], 1, 2), 0);
     life[1] = life[2] = ANSWER_LIVES;
     large_step(l, 1000, is, life);
     cr_expect_eq(come(2, &f[2]), SQ_EFULL);
@@ -167,7 +186,7 @@ Test(large, without_room_it_is_said_and_what_nobody_needs_gives_way)
     large_step(l, 1100, is, life);
     cr_assert_eq(come(2, &f[2]), 0, "that of a dead call gives way, ");
     cr_expect_eq(large_read(l, &f[1], 1, 2), SQ_EUNKNOWN);
-    large_keep(l, 2, &f[2], 1, 3);
+    cr_assert_eq(large_keep(l, 2, &f[2], 1, 3), 0);
     life[3] = ANSWER_LIVES;
     cr_expect_eq(come(2, &f[3]), SQ_EFULL, "and not in this turn that of one that is over");
     large_step(l, 1200, is, life);
@@ -182,7 +201,7 @@ Test(large, one_that_is_to_run_again_does_not_give_way)
 
     open_it(N + N / 2);
     cr_assert_eq(come(2, &f[0]), 0);
-    large_keep(l, 2, &f[0], 1, 1);
+    cr_assert_eq(large_keep(l, 2, &f[0], 1, 1), 0);
     large_step(l, 1000, is, life);
     life[1] = ANSWER_LIVES; /* nobody has looked since */
     cr_expect_eq(come(2, &f[1]), SQ_EFULL);
@@ -197,7 +216,7 @@ Test(large, a_start_finds_what_was_kept_whatever_the_room_and_nothing_else)
 
     open_it(1 << 30);
     cr_assert(come(2, &kept) == 0 && come(2, &comes) == 0);
-    large_keep(l, 2, &kept, 1, 7);
+    cr_assert_eq(large_keep(l, 2, &kept, 1, 7), 0);
     cr_expect_eq(files(false), 2);
     /* Killed: nothing is closed. */
     l = NULL;
@@ -211,4 +230,61 @@ Test(large, a_start_finds_what_was_kept_whatever_the_room_and_nothing_else)
     large_step(l, 1, is, life);
     large_step(l, 1 + BODIES_LINGER_MS, is, life);
     cr_expect_eq(files(false), 0);
+}
+
+Test(large, on_a_full_disk_what_nobody_needs_gives_way)
+{
+    struct call_file f[3] = { { .upload = 1 }, { .upload = 2 }, { .upload = 3 } };
+    enum answer_life life[9] = { [1] = ANSWER_LIVES, [2] = ANSWER_SPARE };
+    static uint8_t got[N];
+
+    open_it(1 << 30);
+    cr_assert(come(2, &f[0]) == 0 && come(2, &f[1]) == 0);
+    cr_assert(large_keep(l, 2, &f[0], 1, 1) == 0 && large_keep(l, 2, &f[1], 1, 2) == 0);
+    large_step(l, 1000, is, life);
+    disk_has = 2;
+    cr_assert_eq(come(2, &f[2]), 0, "that of a dead call has gone, ");
+    cr_assert_eq(large_keep(l, 2, &f[2], 1, 3), 0);
+    cr_expect_eq(files(false), 2);
+    cr_expect(large_read_at(l, &f[2], 1, 3, 0, got, N) == N && memcmp(got, noise, N) == 0);
+    cr_expect_eq(large_read_at(l, &f[0], 1, 1, 0, got, N), N, "and that of another one has not");
+    f[1].upload = 4;
+    cr_expect_eq(come(2, &f[1]), SQ_EFULL);
+    cr_expect_eq(files(false), 2);
+}
+
+Test(large, one_that_does_not_get_its_name_is_refused_and_gone)
+{
+    struct call_file f = { .upload = 1 };
+    char path[300], hex[2 * RESULT_SHA256 + 1];
+    struct large_counts n;
+
+    open_it(1 << 30);
+    cr_assert_eq(come(2, &f), 0);
+    sodium_bin2hex(hex, sizeof(hex), f.sha256, RESULT_SHA256);
+    snprintf(path, sizeof(path), "%s/1-7-%u-%s", dir, N, hex);
+    cr_assert_eq(mkdir(path, 0700), 0); /* no file can take its name */
+    cr_expect_eq(large_keep(l, 2, &f, 1, 7), SQ_EFULL);
+    cr_assert_eq(rmdir(path), 0);
+    cr_expect_eq(files(false), 0);
+    cr_expect(!large_has(l, 2, &f));
+    large_counts(l, &n);
+    cr_expect(n.files == 0 && n.bytes == 0 && n.given_up == 1 && n.failures == 1);
+}
+
+Test(large, one_of_which_no_piece_comes_any_more_goes)
+{
+    struct call_file f = { .upload = 1 };
+    enum answer_life life[1] = { ANSWER_DEAD };
+    unsigned k = 0;
+
+    open_it(1 << 30);
+    cr_assert_eq(piece(2, 1, 0, false, f.sha256), 0);
+    for (uint64_t at = 0; at < N / 2; at += PIECE, k++) {
+        cr_assert_eq(piece(2, 2, at, false, f.sha256), 0);
+        large_step(l, 1000 + 25000 * k, is, life);
+    }
+    cr_expect_eq(files(false), 1, "its partition has moved, and its router cannot tell us");
+    cr_expect_eq(piece(2, 1, PIECE, false, f.sha256), SQ_EUNKNOWN);
+    cr_expect_eq(piece(2, 2, k * PIECE, false, f.sha256), 0, "another one has come on");
 }

@@ -141,8 +141,10 @@ Test(task_service_large, it_survives_a_restart)
     target_fini(&target);
 }
 
-/* A byte of the only file is another one, or the file has gone. */
-static void damage(bool removed)
+enum damage { OTHER_BYTE, REMOVED, SHORT };
+
+/* A byte of the only file is another one, or its end has gone, or all of it. */
+static void damage(enum damage how)
 {
     char path[300];
     struct dirent *x;
@@ -155,18 +157,18 @@ static void damage(bool removed)
     while ((x = readdir(d)) != NULL) {
         if (x->d_name[0] == '.')
             continue;
-        if (removed) {
+        if (how == REMOVED) {
             cr_assert_eq(unlinkat(dirfd(d), x->d_name, 0), 0);
             continue;
         }
         fd = openat(dirfd(d), x->d_name, O_RDWR);
-        cr_assert(fd >= 0 && pwrite(fd, "!", 1, 1000) == 1);
+        cr_assert(fd >= 0 && (how == SHORT ? ftruncate(fd, N / 2) == 0 : pwrite(fd, "!", 1, 1000) == 1));
         close(fd);
     }
     closedir(d);
 }
 
-static void is_not_what_it_was(bool removed)
+static void is_not_what_it_was(enum damage how)
 {
     struct call_file f;
     struct task_put_row row;
@@ -175,28 +177,41 @@ static void is_not_what_it_was(bool removed)
     cr_assert_eq(upload(1, &f), CODE_DONE);
     row = submit(&f);
     WAIT(target.requests == 1);
-    damage(removed);
+    damage(how);
     target.answer = OK;
     WAIT(get(row.no)->n_history > 1 || get(row.no)->state == TASK_DEAD);
     cr_expect_eq(target.requests, 1, "no whole request came");
     cr_expect_neq(get(row.no)->state, TASK_SUCCEEDED);
-    if (removed)
+    if (how == REMOVED)
         cr_expect_eq(get(row.no)->state, TASK_DEAD);
+    else
+        cr_expect_gt(endpoints_find(&node->caller.calls.endpoints, "gen")->n.of_fault[CALL_BODY], 0, "not of its target");
     target_fini(&target);
 }
 
 Test(task_service_large, one_that_is_not_what_it_was_does_not_get_there)
 {
-    is_not_what_it_was(false);
+    is_not_what_it_was(OTHER_BYTE);
 }
 
 Test(task_service_large, one_that_is_not_by_libcurl_neither)
 {
     by_curl = true;
-    is_not_what_it_was(false);
+    is_not_what_it_was(OTHER_BYTE);
 }
 
 Test(task_service_large, one_that_is_lost_is_dead)
 {
-    is_not_what_it_was(true);
+    is_not_what_it_was(REMOVED);
+}
+
+Test(task_service_large, one_that_cannot_be_read_is_a_fault_of_ours)
+{
+    is_not_what_it_was(SHORT);
+}
+
+Test(task_service_large, nor_is_it_one_of_the_target_by_libcurl)
+{
+    by_curl = true;
+    is_not_what_it_was(SHORT);
 }

@@ -102,9 +102,9 @@ Test(verdict, no_answer_is_tried_again)
         struct verdict v = verdict_of(&a, WALL);
 
         cr_expect_eq(v.kind, VERDICT_RETRY, "%s", call_fault_word(f));
-        cr_expect_eq(v.spared, f != CALL_TIMEOUT && f != CALL_RESET && f != CALL_TOO_LONG, "%s",
+        cr_expect_eq(v.spared, f != CALL_TIMEOUT && f != CALL_RESET && f != CALL_TOO_LONG && f != CALL_BODY, "%s",
                      call_fault_word(f));
-        cr_expect_eq(v.failed, f != CALL_LOCAL && f != CALL_REFUSED, "%s: our own want is not the target's",
+        cr_expect_eq(v.failed, f != CALL_LOCAL && f != CALL_REFUSED && f != CALL_BODY, "%s: our own want is not the target's",
                      call_fault_word(f));
     }
 }

@@ -289,6 +289,8 @@ enum task_do { /* a node answers CODE_INVALID to what it does not know */
     DO_RUN_SCHEDULE, /* key1 of a queue fires now: UNKNOWN: it is not here; CONFLICT: overlap */
     DO_FIRST,        /* tasks of a queue in the order in which they would start; nothing starts */
     DO_EXPORT,       /* tasks of a partition, with all that it knows of them */
+    DO_BODY,         /* a task with its payload and its result */
+    DO_RESUBMIT,     /* another task like one that is over, with `body`; the answer has the new one */
     DO_NVERBS
 };
 
@@ -303,6 +305,7 @@ struct msg_task_do {
     uint64_t rate;        /* REDRIVE_ALL: per 1000 s; 0: as fast as may be */
     const char *label;    /* LIST, CANCEL_LABEL; LIST: "": any, or none */
     bool force; /* CANCEL, CANCEL_ALL, CANCEL_LABEL: those that run are cancelled, too */
+    struct bytes_of body; /* RESUBMIT: payload, or call form */
 };
 
 struct key_row { /* or a queue: key1 is its name */
@@ -334,12 +337,12 @@ struct msg_task_do_ans {
     uint32_t after; /* for many: where the next question goes on; 0: the end */
     uint64_t done;  /* orders about many: to so many; FIRST: so many may start at once */
     uint32_t n, n_keys;
-    struct msg_task_get_ans *v; /* without results */
+    struct msg_task_get_ans *v; /* BODY: with the result; others: without */
     struct key_row *keys;
     uint32_t n_schedules;
     struct schedule_row *schedules; /* without their definitions */
     uint32_t n_more;
-    struct export_row *more; /* EXPORT: of each of `v` */
+    struct export_row *more; /* EXPORT: of each of `v`; BODY: body and lacks */
     bool cut; /* FIRST: more may be there, which it would have cost too much to find */
 };
 

@@ -133,8 +133,6 @@ void admin_change_begin(struct admin_change *x, struct admin_call *c, const char
     struct key_path key;
 
     *x = (struct admin_change){ .kind = "" };
-    if (strcmp(c->q->method, "GET") == 0)
-        return;
     x->watched = true;
     if (name_in(path, "nodes/", "/", x->name))
         x->kind = "node";

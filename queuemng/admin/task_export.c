@@ -73,7 +73,7 @@ static void set_own(json_t *o, const struct task_own *w)
     }
 }
 
-static void set_head(json_t *o, const struct call *c)
+void task_head_json(json_t *o, const struct call *c)
 {
     struct call_span rest = c->headers, name, value;
     json_t *fields = json_object();
@@ -88,7 +88,7 @@ static void set_head(json_t *o, const struct call *c)
         json_decref(fields);
 }
 
-static json_t *base64(struct call_span body)
+json_t *task_base64_json(struct call_span body)
 {
     size_t room = sodium_base64_ENCODED_LEN(body.n, sodium_base64_VARIANT_ORIGINAL);
     char *text = malloc(room);
@@ -116,11 +116,11 @@ static const char *put(struct buf *out, const struct task_put *r, json_t *rest, 
     else if (c.file.length > 0)
         why = "its request has a body in a file of its own, which is not carried";
     if (is_call && why == NULL)
-        set_head(rest, &c);
+        task_head_json(rest, &c);
     if (is_call && why == NULL && !holes && c.body.n > 0)
-        set(rest, "body_base64", base64(c.body));
+        set(rest, "body_base64", task_base64_json(c.body));
     if (payload.typed) {
-        set(rest, "payload_base64", base64(payload.bytes));
+        set(rest, "payload_base64", task_base64_json(payload.bytes));
         set(rest, "content_type", json_stringn(payload.type.p, payload.type.n));
     }
     if (r->key1[0] != '\0')

@@ -316,6 +316,7 @@ const char *task_do_word(enum task_do verb)
         [DO_DISCARD_ALL] = "discard", [DO_CANCEL_LABEL] = "cancel",
         [DO_SCHEDULES] = "schedules", [DO_RUN_SCHEDULE] = "run",
         [DO_FIRST] = "first",         [DO_EXPORT] = "export",
+        [DO_BODY] = "payload",        [DO_RESUBMIT] = "redrive",
     };
 
     return words[verb];
@@ -339,6 +340,8 @@ static void conflict(struct admin_ans *a, enum task_do verb, const struct msg_ta
     }
     if (verb == DO_REDRIVE)
         hint = "only a dead one is redriven";
+    else if (verb == DO_RESUBMIT)
+        hint = "only of one that is over another one is made; cancel it first";
     else if (verb == DO_DISCARD)
         hint = "only one that is over is discarded; cancel it first";
     else if (s == TASK_DEAD)

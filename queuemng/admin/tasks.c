@@ -5,11 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/task/call.h"
 #include "common/task/state.h"
 #include "queuemng/admin/endpoints.h"
 #include "queuemng/admin/path_names.h"
+#include "queuemng/admin/task_body.h"
 #include "queuemng/admin/task_json.h"
 #include "queuemng/admin/walk.h"
+#include "queuemng/policy/pool_def.h"
 
 #define LIST_N    100 /* tasks without ?n= */
 #define KEYS_N    20  /* keys without ?top= */
@@ -47,15 +50,52 @@ static bool read_force(struct admin_call *c, struct task_ask *q)
     return false;
 }
 
+/* "": a look; "payload"; the word of an order, which may have a body. */
+static enum task_do verb_of(const struct admin_call *c, const char *word)
+{
+    enum task_do v;
+
+    if (strcmp(word, task_do_word(DO_BODY)) == 0)
+        return DO_BODY;
+    v = word[0] == '\0' ? DO_LOOK : order_of(word, DO_CANCEL, DO_DISCARD);
+    return v == DO_REDRIVE && c->q->body_len > 0 ? DO_RESUBMIT : v;
+}
+
+/* Is the payload as long as its pool lets one be? */
+static bool is_short(struct admin_call *c, const struct task_ask *q)
+{
+    struct mng_part_view p;
+    const struct pool_def *d = mng_part(c->s->mng, q->part, &p) ? mng_defined(c->s->mng, DEF_POOL, p.pool, NULL)
+                                                               : NULL;
+    uint64_t most = d != NULL ? u64_min((uint64_t)d->max_body, TASK_BODY_MAX - CALL_HEAD_MAX - CALL_PATH_MAX)
+                              : TASK_BODY_MAX;
+
+    if (q->bytes.n <= most)
+        return true;
+    admin_problem(c->a, 413, "payload_too_large", "the payload has %zu bytes: at most %llu here", q->bytes.n,
+                  (unsigned long long)most);
+    return false;
+}
+
+static bool read_body(struct admin_call *c, struct task_ask *q, struct buf *room)
+{
+    if (q->verb == DO_BODY)
+        q->most = (uint32_t)admin_number(c, "bytes", TASK_SHOWN_MAX, TASK_SHOWN);
+    if (q->verb == DO_RESUBMIT)
+        return task_payload_read(c, q, room) && is_short(c, q);
+    return q->verb != DO_BODY || q->most > 0;
+}
+
 void admin_task(struct admin_call *c)
 {
     const char *path = c->rest;
     size_t n = strcspn(path, "/");
-    struct task_ask q = { .verb = path[n] == '\0' ? DO_LOOK
-                                                  : order_of(path + n + 1, DO_CANCEL, DO_DISCARD) };
+    struct task_ask q = { .verb = verb_of(c, path[n] == '\0' ? "" : path + n + 1) };
+    struct buf room;
     char text[NAME_MAX_LEN + 1] = "";
     int rc;
 
+    buf_init(&room);
     if (n <= NAME_MAX_LEN)
         memcpy(text, path, n);
     rc = task_name_read(&q.part, &q.no, &c->s->keys.token, text);
@@ -64,8 +104,9 @@ void admin_task(struct admin_call *c)
         admin_problem(c->a, 404, "task_unknown", "%s",
                       rc == SQ_EAUTH ? "not a task of this cluster"
                                      : "neither a task nor an id (partition-number)");
-    else if (read_force(c, &q))
+    else if (read_force(c, &q) && read_body(c, &q, &room))
         task_walk(c, &q);
+    buf_fini(&room);
 }
 
 /* ---- the tasks of a queue -------------------------------------------------------- */

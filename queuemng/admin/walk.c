@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "common/task/queue_name.h"
+#include "common/task/payload.h"
 #include "queuemng/admin/changes.h"
+#include "queuemng/admin/task_body.h"
 #include "queuemng/admin/task_export.h"
 #include "queuemng/admin/task_json.h"
 
@@ -27,11 +29,13 @@ struct walk {
     bool cut;      /* FIRST: some partition could not list all that was asked for */
     json_t *away;  /* owned: partitions that did not answer */
     json_t *entry; /* owned: of an order, for the operators' log */
+    struct buf form;  /* owned: RESUBMIT: body of the new task */
+    bool wants_old;   /* RESUBMIT of a call: the request of the old one is to come first */
 };
 
 static bool is_of_many(const struct walk *w)
 {
-    return w->q.verb == DO_LIST || w->q.verb >= DO_KEYS;
+    return w->q.verb == DO_LIST || (w->q.verb >= DO_KEYS && w->q.verb < DO_BODY);
 }
 
 /* Token of a task: the right to read it. */
@@ -43,7 +47,7 @@ static const struct token_key *shown(const struct mng_service *s, const struct w
 static bool is_order(const struct task_ask *q)
 {
     return q->verb != DO_LOOK && q->verb != DO_LIST && q->verb != DO_KEYS &&
-           q->verb != DO_SCHEDULES && q->verb != DO_FIRST && q->verb != DO_EXPORT;
+           q->verb != DO_SCHEDULES && q->verb != DO_FIRST && q->verb != DO_EXPORT && q->verb != DO_BODY;
 }
 
 /* Lists tasks, as many as are asked for. */
@@ -69,6 +73,7 @@ static void walk_free(struct walk *w)
     json_decref(w->rows);
     json_decref(w->away);
     json_decref(w->entry);
+    buf_fini(&w->form);
     free(w);
 }
 
@@ -126,8 +131,12 @@ static void fill_away(const struct mng *m, const struct walk *w, struct admin_an
 
 /* ---- questions ------------------------------------------------------------------- */
 
-static uint32_t verb_of(const struct task_ask *q)
+static uint32_t verb_of(const struct walk *w)
 {
+    const struct task_ask *q = &w->q;
+
+    if (w->wants_old)
+        return DO_BODY;
     return q->verb == DO_CANCEL_ALL && q->label[0] != '\0' ? DO_CANCEL_LABEL : q->verb;
 }
 
@@ -138,7 +147,7 @@ static bool say(struct mng_service *s, struct walk *w, const struct mng_part_vie
 
     m.task_do = (struct msg_task_do){ .part = p->st.part,
                                       .epoch = p->st.part_epoch,
-                                      .verb = verb_of(&w->q),
+                                      .verb = verb_of(w),
                                       .no = w->q.no,
                                       .queue = w->q.queue,
                                       .key1 = w->q.key1,
@@ -149,6 +158,8 @@ static bool say(struct mng_service *s, struct walk *w, const struct mng_part_vie
                                       .rate = w->q.rate,
                                       .label = w->q.label,
                                       .force = w->q.force };
+    if (w->q.verb == DO_RESUBMIT && !w->wants_old)
+        m.task_do.body = (struct bytes_of){ (uint32_t)w->form.len, w->form.data };
     if (lists_tasks(w))
         m.task_do.most -= (uint32_t)json_array_size(w->rows);
     else if (w->q.only_limited)
@@ -195,14 +206,63 @@ static bool ask_next(struct mng_service *s, struct walk *w)
 
 /* ---- answers --------------------------------------------------------------------- */
 
+/* The request of the old call with the new bytes; asks the node to make the task of it. False: the answer says
+ * why not. */
+static bool fill_form(struct mng_service *s, struct walk *w, const struct mng_part_view *p,
+                      const struct msg_task_do_ans *m)
+{
+    struct bytes_of old = m->n_more > 0 ? m->more[0].body : (struct bytes_of){ 0 };
+    struct bytes_of bytes = { (uint32_t)w->form.len, w->form.data };
+    const char *why;
+    struct buf out;
+
+    buf_init(&out);
+    why = task_body_call(&out, &old, bytes);
+    buf_fini(&w->form);
+    w->form = out;
+    w->wants_old = false;
+    if (why != NULL)
+        admin_problem(held(w), 409, "conflict", "%s", why);
+    else if (out.failed)
+        admin_problem(held(w), 503, "queue_unavailable", "out of memory");
+    else if (!say(s, w, p))
+        fill_away(s->mng, w, held(w));
+    else
+        return true;
+    return false;
+}
+
+/* Notes in the operators' log which task it made. */
+static void note_new(struct walk *w, const struct msg_task_get_ans *task)
+{
+    unsigned long long from = w->q.no, to = task->no;
+
+    (void)json_object_set_new(w->entry, "changes",
+                              json_pack("[{s:s,s:o,s:o}]", "key", "task", "from",
+                                        json_sprintf("%u-%llu", w->q.part, from), "to",
+                                        json_sprintf("%u-%llu", w->q.part, to)));
+}
+
 static void of_one(struct mng_service *s, struct walk *w, const struct mng_part_view *p,
                    const struct msg_task_do_ans *m)
 {
-    struct admin_ans *a = held(w);
     const struct msg_task_get_ans *task = m->n > 0 ? &m->v[0] : NULL;
+    struct admin_ans *a;
 
+    if (w->wants_old && m->code == CODE_DONE) {
+        if (!fill_form(s, w, p, m))
+            finish(s, w);
+        return;
+    }
+    a = held(w);
+    if (task != NULL && m->code == CODE_DONE && w->q.verb == DO_RESUBMIT)
+        note_new(w, task);
     if (m->code != CODE_DONE)
         task_refused(a, w->q.verb, m->code, task, p);
+    else if (task != NULL && w->q.verb == DO_BODY && m->n_more > 0)
+        admin_json(a, 200, task_body_json(task, &m->more[0], p, w->q.most));
+    else if (task != NULL && w->q.verb == DO_RESUBMIT)
+        admin_json(a, 201, task_json(task, p, mng_target_place(s->mng, p->endpoint, task->target), shown(s, w)));
     else if (task != NULL)
         admin_json(a, 200, task_json(task, p, mng_target_place(s->mng, p->endpoint, task->target), shown(s, w)));
     else
@@ -344,6 +404,25 @@ static void add_part(void *ctx, const void *view)
     w->part[w->n++] = v->st.part;
 }
 
+/* False: the answer says why not. */
+static bool take_payload(struct admin_call *c, struct walk *w, const struct mng_part_view *p)
+{
+    const struct task_ask *q = &w->q;
+
+    w->wants_old = p->endpoint != NULL && p->endpoint[0] != '\0';
+    if (w->wants_old && q->typed && q->type.n > 0) {
+        admin_problem(c->a, 400, "bad_request", "content_type is that of the request, which stays: leave it out");
+        return false;
+    }
+    if (q->typed && !w->wants_old)
+        payload_pack(&w->form, (struct call_span){ q->type.p, q->type.n }, (struct call_span){ q->bytes.p, q->bytes.n });
+    else
+        buf_append(&w->form, q->bytes.p, q->bytes.n);
+    if (w->form.failed)
+        admin_problem(c->a, 503, "queue_unavailable", "out of memory");
+    return !w->form.failed;
+}
+
 /* Which partitions; a list may go on at a later one. False: the answer says why not. */
 static bool find_parts(struct admin_call *c, struct walk *w)
 {
@@ -352,7 +431,7 @@ static bool find_parts(struct admin_call *c, struct walk *w)
     if (!is_of_many(w)) {
         w->part[w->n++] = w->q.part;
         if (mng_part(c->s->mng, w->q.part, &p))
-            return true;
+            return w->q.verb != DO_RESUBMIT || take_payload(c, w, &p);
         admin_problem(c->a, 404, "task_unknown", "its partition %u is not here: its pool was "
                       "deleted, or the tasks were lost", w->q.part);
         return false;
@@ -380,6 +459,7 @@ static struct walk *walk_new(struct mng_service *s, const struct task_ask *q)
         return NULL;
     w->q = *q;
     w->until = ev_now(s->ev) + WAIT_MS;
+    buf_init(&w->form);
     w->part = calloc(PARTS_MAX, sizeof(*w->part));
     w->rows = json_array();
     w->away = json_array();
@@ -416,6 +496,6 @@ void task_walk(struct admin_call *c, const struct task_ask *q)
         too_many(c);
     } else {
         list_push_back(&c->s->walks, &w->in);
-        c->later = is_order(q) || q->verb == DO_EXPORT ? &w->entry : NULL; /* a note of who has read payloads */
+        c->later = is_order(q) || q->verb == DO_EXPORT || q->verb == DO_BODY ? &w->entry : NULL; /* a note of who has read payloads */
     }
 }

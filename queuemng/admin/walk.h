@@ -6,6 +6,7 @@
 #ifndef SEGQ_QUEUEMNG_ADMIN_WALK_H
 #define SEGQ_QUEUEMNG_ADMIN_WALK_H
 
+#include "common/base/text.h"
 #include "queuemng/admin/answers.h"
 
 struct task_ask {
@@ -21,6 +22,8 @@ struct task_ask {
     bool only_limited; /* KEYS: that a limit of theirs stops */
     bool tokens;       /* task_walk() sets it: the asker may see tokens of tasks */
     bool force;        /* CANCEL, CANCEL_ALL: those that run, too */
+    struct slice bytes, type; /* RESUBMIT: payload of the new task; borrowed until task_walk() returns */
+    bool typed;        /* RESUBMIT: it is no JSON, of this type; n 0: any bytes */
 };
 
 /* Answers, now or later. */

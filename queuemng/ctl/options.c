@@ -81,6 +81,9 @@ const struct ctl_option ctl_options[] = {
     { "file", 'f', "FILE", SETS(TEXT, file), .few = true,
       .help = "apply, diff, task import: the same as FILE alone; task cancel: file of ids, a line "
               "each; - is standard input" },
+    { "payload", 0, "FILE", SETS(TEXT, payload), .few = true,
+      .help = "task redrive: of a task that is over make another one, with what this file has: JSON, or "
+              "any bytes; - is standard input" },
     { "dry-run", 0, NULL, SETS(FLAG, dry_run), .few = true,
       .help = "apply, edit, add, set, delete, rate, max, tiers, message, flush, reject, "
               "passthrough, release, task import: show what would change, and change nothing; exit code 1 if "

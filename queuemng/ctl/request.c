@@ -1,11 +1,15 @@
 /* request.c: see the header. */
 #include "queuemng/ctl/request.h"
 
+#include <errno.h>
 #include <event2/http.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json/json_scan.h"
+#include "common/task/rules.h"
 #include "queuemng/ctl/commands.h"
 #include "queuemng/ctl/confirm.h"
 #include "queuemng/ctl/definitions.h"
@@ -300,6 +304,59 @@ int cmd_task_redrive_all(struct ctl *c, char **argv)
         c->cmd = &stop;
     }
     return cmd_request(c, argv);
+}
+
+/* Reads a file, or standard input; false: it cannot be read, which has been said. */
+static bool read_payload(const char *file, struct buf *b)
+{
+    FILE *f = strcmp(file, "-") == 0 ? stdin : fopen(file, "re");
+    char part[4096];
+    bool ok = f != NULL;
+
+    for (size_t n = 1; ok && n > 0 && b->len <= TASK_BODY_MAX; buf_append(b, part, n))
+        n = fread(part, 1, sizeof(part), f);
+    ok = ok && ferror(f) == 0;
+    if (!ok)
+        (void)ctl_fail(CTL_USAGE, "%s: %s", file, strerror(errno));
+    if (f != NULL && f != stdin)
+        (void)fclose(f);
+    return ok;
+}
+
+/* Keeps the bytes as they are, so that a number stays what it is. NULL: no memory. */
+static json_t *payload_json(const struct buf *b)
+{
+    size_t room = sodium_base64_ENCODED_LEN(b->len, sodium_base64_VARIANT_ORIGINAL);
+    bool is_json = json_scan_is_whole((struct slice){ (char *)b->data, b->len });
+    char *text = b->failed ? NULL : malloc(room);
+    json_t *j = NULL;
+
+    if (text != NULL)
+        j = json_pack("{s:s,s:s*}", "payload_base64",
+                      sodium_bin2base64(text, room, b->data, b->len, sodium_base64_VARIANT_ORIGINAL),
+                      "content_type", is_json ? "application/json" : NULL);
+    free(text);
+    return j;
+}
+
+/* With a payload: of a task that is over another one is made. */
+int cmd_task_redrive(struct ctl *c, char **argv)
+{
+    struct ctl_call call = { .method = "POST", .path = c->cmd->path, .name = argv[0] };
+    int rc = CTL_USAGE;
+    json_t *said;
+    struct buf b;
+
+    if (c->payload == NULL)
+        return cmd_request(c, argv);
+    buf_init(&b);
+    if (read_payload(c->payload, &b)) {
+        call.body = said = payload_json(&b);
+        rc = said != NULL ? ctl_do(c, call, c->cmd->view) : ctl_fail(CTL_REFUSED, "out of memory");
+        json_decref(said);
+    }
+    buf_fini(&b);
+    return rc;
 }
 
 /* Pauses a pool, or ends that: a queue's name is none of a pool. */

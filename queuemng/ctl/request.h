@@ -16,6 +16,7 @@ int cmd_task_list(struct ctl *c, char **argv);
 int cmd_task_schedules(struct ctl *c, char **argv);
 int cmd_task_keys(struct ctl *c, char **argv);
 int cmd_task_redrive_all(struct ctl *c, char **argv);
+int cmd_task_redrive(struct ctl *c, char **argv);
 int cmd_pool_hold(struct ctl *c, char **argv);
 
 #endif

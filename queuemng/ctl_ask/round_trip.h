@@ -43,6 +43,7 @@ struct ctl {
     const char *task, *task_key, *priority; /* for a claim to submit a task; likewise */
     unsigned ttl_s;                       /* for a claim */
     const char *file;  /* file of definitions, for apply, diff; NULL = not given */
+    const char *payload; /* file of a payload, for task redrive; NULL = not given */
     const char *label; /* label of tasks: those that have it; NULL = any, or none */
     const char *order; /* order of a list of tasks; NULL = none */
     const char *server_token_file; /* for task import; NULL = not given */

@@ -111,6 +111,7 @@ const struct route routes[] = {
     R("POST", TASKS "/stop", OPERATOR, POOL, admin_task_queue),
     R("POST", TASKS "/discard", ADMIN, POOL, admin_task_queue),
     R("GET", "tasks/{task}", VIEWER, TASK, admin_task),
+    R("GET", "tasks/{task}/payload", OPERATOR, TASK, admin_task),
     R("POST", "tasks/{task}/cancel", OPERATOR, TASK, admin_task),
     R("POST", "tasks/{task}/run", OPERATOR, TASK, admin_task),
     R("POST", "tasks/{task}/redrive", OPERATOR, TASK, admin_task),

@@ -58,11 +58,12 @@ void tasktab_arrived(struct tasktab *t, struct msg *m, struct arena *mem)
 {
     if (m->type == MSG_TASK_GET_ANS && !unpack(t, &m->task_get_ans, mem))
         m->task_get_ans.code = CODE_BUSY;
+    if (m->type == MSG_TASK_DO_ANS && m->task_do_ans.n == 1 && !unpack(t, m->task_do_ans.v, mem))
+        m->task_do_ans.code = CODE_BUSY;
 }
 
-/* Bytes of a shared store come later: tasktab_arrived(). */
-static bool load_result(struct tasktab *t, const struct part *p, uint64_t ref,
-                        struct msg_task_get_ans *m, struct arena *mem)
+bool tasktab_load_result(struct tasktab *t, const struct part *p, uint64_t ref, struct msg_task_get_ans *m,
+                         struct arena *mem)
 {
     return tasktab_body_load(t, p, ref, &m->result, mem) &&
            (t->o.shared != NULL || unpack(t, m, mem));
@@ -326,7 +327,7 @@ void tasktab_answer_get(struct tasktab *t, struct asker a, const struct part *p,
         is_looked_at(p, m->queue);
     if (m->code == CODE_DONE)
         tasktab_tell_history(p, no, m, &out->mem);
-    if (result && !load_result(t, p, ref, m, &out->mem))
+    if (result && !tasktab_load_result(t, p, ref, m, &out->mem))
         m->code = CODE_BUSY;
     if (m->result.n > 0)
         tasktab_weigh(a.peer, m->result.n + m->fields.n, out);

@@ -19,7 +19,10 @@ struct asker {
  * none. */
 uint64_t tasktab_tell(const struct part *p, task_no no, struct msg_task_get_ans *m,
                       struct arena *mem);
-/* The same as an answer. */
+/* Loads the result by that reference into *m. False: it cannot be read now. Bytes of a shared store come later:
+ * tasktab_arrived(). */
+SQ_CHECK bool tasktab_load_result(struct tasktab *t, const struct part *p, uint64_t ref,
+                                  struct msg_task_get_ans *m, struct arena *mem);
 /* And its attempts (DONE: it has been told). */
 void tasktab_tell_history(const struct part *p, task_no no, struct msg_task_get_ans *m,
                           struct arena *mem);

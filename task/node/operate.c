@@ -11,6 +11,7 @@
 #include "task/node/commands.h"
 #include "task/node/parts.h"
 #include "task/node/portions.h"
+#include "task/node/submissions.h"
 
 #define ORDERS_MOST 10000u /* tasks of a question: some milliseconds */
 
@@ -248,6 +249,66 @@ static void export(struct tasktab *t, const struct part *p, const struct msg_tas
         *m = (struct msg_task_do_ans){ .code = CODE_BUSY };
 }
 
+/* ---- one task, with its bytes --------------------------------------------------------- */
+
+static void body(struct tasktab *t, const struct part *p, task_no no, struct msg_task_do_ans *m,
+                 struct outbox *out)
+{
+    struct task_view v;
+    uint64_t reply;
+
+    m->more = arena_array(&out->mem, 1, sizeof(*m->more));
+    if (m->more == NULL || !has_rows(m, 1, out)) {
+        m->code = CODE_BUSY;
+        return;
+    }
+    reply = tasktab_tell(p, no, m->v, &out->mem);
+    m->code = m->v->code;
+    if (m->code != CODE_DONE)
+        return;
+    *m->more = (struct export_row){ .group = "" };
+    look_at_task(&p->e, task_slot_of(no), &v);
+    if (v.state != TASK_SUCCEEDED && !tasktab_body_load(t, p, v.body, &m->more->body, &out->mem))
+        m->more->lacks = EXPORT_UNREAD;
+    if (!tasktab_load_result(t, p, reply, m->v, &out->mem))
+        m->code = CODE_BUSY;
+    m->n = m->n_more = m->code == CODE_DONE;
+}
+
+/* Another task like the one that `m` has, which it names as the one before it. Names and keys of callers are
+ * that one's: hashes alone are kept. */
+static int another(struct part *p, const struct msg_task_do *q, const struct msg_task_get_ans *like, task_no *no,
+                   struct arena *mem)
+{
+    const struct chain *k = chains_of(&p->e.chains, task_slot_of(q->no));
+    struct task_put put = { .queue = like->queue, .key1 = like->key1, .key2 = like->key2, .name = "",
+                            .priority = like->priority, .order = like->order, .own = like->own, .body = q->body,
+                            .after_part = p->no, .after_no = q->no };
+    struct task_more more;
+
+    look_at_more(&p->e, task_slot_of(q->no), &more);
+    put.group = more.group != NULL ? arena_strndup(mem, more.group->text + more.group->queue_n, more.group->name_n)
+                                   : "";
+    if (k != NULL && k->state == CHAIN_WAITS)
+        put.then = (struct bytes_of){ k->n, arena_memdup(mem, k->then, k->n) };
+    return mem->failed ? SQ_ENOMEM : tasktab_put_here(p, &put, no);
+}
+
+static void resubmit(struct tasktab *t, struct part *p, const struct msg_task_do *q, struct msg_task_do_ans *m,
+                     struct outbox *out)
+{
+    task_no no;
+    int rc;
+
+    look(p, q->no, m, out);
+    if (m->code != CODE_DONE)
+        return;
+    rc = task_state_is_final((enum task_state)m->v->state) ? another(p, q, m->v, &no, &out->mem) : SQ_ECONFLICT;
+    if (rc == 0)
+        look(p, no, m, out);
+    m->code = m->code == CODE_DONE ? tasktab_code(t, rc) : m->code;
+}
+
 /* ---- orders ------------------------------------------------------------------------- */
 
 static int order(struct tasktab *t, struct part *p, const struct msg_task_do *q)
@@ -312,6 +373,10 @@ static void carry_out(struct tasktab *t, const struct msg_task_do *q, struct msg
         m->done = m->code == CODE_DONE;
         return;
     }
+    if (q->verb == DO_RESUBMIT) {
+        resubmit(t, p, q, m, out);
+        return;
+    }
     if (q->verb >= DO_CANCEL_ALL && q->verb < DO_SCHEDULES) {
         n = order_many(t, p, q, &m->after);
         m->done = n > 0 ? (uint64_t)n : 0;
@@ -329,10 +394,10 @@ void tasktab_do(struct tasktab *t, struct asker a, const struct msg_task_do *q,
 {
     struct msg_task_do_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_DO_ANS)->task_do_ans;
     bool asks = q->verb == DO_LOOK || q->verb == DO_LIST || q->verb == DO_KEYS ||
-                q->verb == DO_SCHEDULES || q->verb == DO_FIRST || q->verb == DO_EXPORT;
+                q->verb == DO_SCHEDULES || q->verb == DO_FIRST || q->verb == DO_EXPORT || q->verb == DO_BODY;
     struct part *p = asks ? tasktab_owned(t, q->part, q->epoch) : NULL;
 
-    if (((q->verb == DO_LIST || q->verb >= DO_KEYS) && q->most == 0) ||
+    if (((q->verb == DO_LIST || (q->verb >= DO_KEYS && q->verb < DO_BODY)) && q->most == 0) ||
         (q->verb == DO_CANCEL_LABEL && q->label[0] == '\0'))
         m->code = CODE_INVALID;
     else if (!asks)
@@ -349,6 +414,8 @@ void tasktab_do(struct tasktab *t, struct asker a, const struct msg_task_do *q,
         do_first(p, q, m, out);
     else if (q->verb == DO_EXPORT)
         export(t, p, q, m, out);
+    else if (q->verb == DO_BODY)
+        body(t, p, q->no, m, out);
     else
         keys(p, q, m, out);
 }

@@ -117,6 +117,33 @@ kill -KILL "$P"
 wait_for 20 "its node is killed, and comes back" restarted task.0 "$P"
 wait_for 20 "  with its history" eval '[ "$(why "$late" ".history[1].end")" = nack ]'
 check_eq "after its attempts it is dead" "$(why "$late" .state)" dead
+
+# ---- payloads, and another task with another one
+LID=$(why "$late" .id)
+payload() { admin GET "/v1/admin/tasks/$1/payload${2:-}"; }
+check_eq "an operator reads its payload" "$(payload "$late" | jq -c '[.payload, .result]')" \
+    '[{"length":3,"content_type":"application/json","encoding":"text","data":"\"c\"","truncated":false},null]'
+check_eq "  or the begin of it" "$(payload "$late" '?bytes=2' | jq -c '.payload | .data, .length, .truncated')" "$(printf '"\\"c"\n3\ntrue')"
+check "  which is noted" eval 'admin GET /v1/admin/audit | jq -e --arg p "/v1/admin/tasks/$LID/payload" ".entries[0] | .path == \$p and .method == \"GET\""'
+again() { admin POST "/v1/admin/tasks/$1/redrive" "$2"; }
+check_eq "a payload and another one are refused" "$(again "$late" '{"payload":1,"payload_base64":"MQ=="}' | field code)" bad_request
+check_eq "  a member that is none, too" "$(again "$late" '{"playload":1}' | field code)" bad_request
+check_eq "  and what is no JSON but says so" "$(again "$late" '{"payload_base64":"e30K","content_type":"application/json; x"}' | field state)" waiting
+check_eq "  or is too long" "$(jq -n '{payload: ("x" * 300000)}' | http -X POST -H "Authorization: Bearer $(admin_token)" -d @- "$A/v1/admin/tasks/$LID/redrive" | field code)" payload_too_large
+echo '{"seats": 12345678901234567890.10}' >"$DIR/new.json"
+ctl task redrive "$LID" --payload "$DIR/new.json"
+check "another task is made with another payload" says "^state +waiting"
+NEW=$(admin GET /v1/admin/audit | jq -r '.entries[0].changes[0] | select(.key == "task") | .to')
+check_eq "  which says of which it was made" "$(why "$NEW" '"\(.after) \(.key)"')" "$LID t2"
+ctl task payload "$NEW"
+check "  with the bytes that were given" says '12345678901234567890.10'
+check_eq "  the old one stays" "$(why "$LID" .state)" dead
+check_eq "of one that is not over none is made" "$(again "$NEW" '{"payload":1}' | field detail)" \
+    'the task is waiting: only of one that is over another one is made; cancel it first'
+for made in $(admin GET '/v1/admin/task-queues/images/tasks?state=waiting&key=t2' | jq -r '.tasks[].id'); do
+    admin POST "/v1/admin/tasks/$made/cancel" >"$DIR/cancelled"
+    admin POST "/v1/admin/tasks/$made/discard" >"$DIR/discarded"
+done
 check_eq "a dead one is redriven" "$(admin POST "/v1/admin/tasks/$late/redrive" | jq -r '"\(.state) \(.attempts)"')" 'waiting 0'
 check_eq "only a dead one is" "$(admin POST "/v1/admin/tasks/$late/redrive" | field detail)" 'the task is waiting: only a dead one is redriven'
 check_eq "one that waits is not discarded" "$(admin POST "/v1/admin/tasks/$late/discard" | field code)" conflict

@@ -279,6 +279,60 @@ Test(task_looks, a_list_and_a_cancel_know_labels)
     turn();
 }
 
+/* Its body is that of the order; all else is the old one's, which stays as it is. */
+Test(task_looks, another_task_is_made_like_one_that_is_over_and_names_it)
+{
+    struct task_put one = { .part = 3, .epoch = 8, .queue = "q", .key1 = "a", .key2 = "b", .name = "order-7",
+                            .priority = 2, .own = { .labels = "red", .max_attempts = 1 + 1 },
+                            .body = { 3, (const uint8_t *)"one" } };
+    struct msg_task_do q = { .verb = DO_RESUBMIT, .body = { 5, (const uint8_t *)"other" } };
+    const struct msg_task_do_ans *m;
+    struct settle_row r;
+    struct taken_row k;
+    task_no fresh;
+
+    ok(EPOCH, 77);
+    open_part(3, 8);
+    send(RTR, &(struct msg){ .type = MSG_TASK_PUT, .task_put = { 1, &one } });
+    q.no = answer(next_rid)->task_put_ans.v[0].no;
+    m = operate(q);
+    cr_expect(m->code == CODE_CONFLICT && m->n == 1 && m->v[0].no == q.no, "it is not over");
+    m = order(DO_BODY, q.no);
+    cr_assert(m->code == CODE_DONE && m->n == 1 && m->n_more == 1 && m->v[0].result_length == 0);
+    cr_expect(m->more[0].body.n == 3 && memcmp(m->more[0].body.p, "one", 3) == 0);
+    k = take(RTR, "q", 1, 0)->v[0];
+    r = (struct settle_row){ .part = 3, .epoch = 8, .verb = SETTLE_NACK, .no = k.no, .lease = k.lease };
+    send(RTR, &(struct msg){ .type = MSG_TASK_SETTLE, .task_settle = { 1, &r, { 0 } } });
+    turn();
+    m = operate(q);
+    cr_assert(m->code == CODE_DONE && m->n == 1);
+    fresh = m->v[0].no;
+    cr_expect(fresh != q.no && m->v[0].state == TASK_WAITING && m->v[0].priority == 2);
+    cr_expect(m->v[0].after_part == 3 && m->v[0].after_no == q.no, "it says of which it was made");
+    cr_expect_str_eq(m->v[0].key2, "b");
+    cr_expect_str_eq(m->v[0].own.labels, "red");
+    cr_expect_neq(operate(q)->v[0].no, fresh, "no order is the same again");
+    turn();
+    again();
+    tasktab_up(t, MNG, RPC_MANAGER, "m1", &out);
+    tasktab_up(t, RTR, RPC_ROUTER, "r1", &out);
+    ok(EPOCH, 77);
+    cr_expect_eq(order(DO_LOOK, fresh)->v[0].after_no, q.no, "also after a restart");
+    cr_expect_eq(order(DO_LOOK, q.no)->v[0].state, TASK_DEAD, "the old one stays");
+    k = take(RTR, "q", 1, 0)->v[0];
+    cr_expect_eq(k.no, fresh);
+    cr_expect(k.body.n == 5 && memcmp(k.body.p, "other", 5) == 0);
+    cr_assert_eq(settle(SETTLE_ACK, &k), CODE_DONE);
+    turn();
+    m = order(DO_BODY, fresh);
+    cr_assert(m->code == CODE_DONE && m->n_more == 1);
+    cr_expect(m->more[0].body.n == 0 && m->v[0].result.n == 2 && m->v[0].result_length == 2, "a result is in its place");
+    cr_expect_eq(order(DO_BODY, fresh + 77)->code, CODE_UNKNOWN);
+    q.no = fresh + 77;
+    cr_expect_eq(operate(q)->code, CODE_UNKNOWN);
+    turn();
+}
+
 Test(task_looks, two_looks_tell_the_same_moment_however_two_clocks_are_rounded)
 {
     task_no no;

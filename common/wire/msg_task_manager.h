@@ -86,7 +86,7 @@ struct msg_part_open {
     uint64_t eta_every_ms;
     uint32_t eta_timeout_ms;
     uint32_t n_eta_allow;
-    const char **eta_allow; /* as msg_endpoint.allow */
+    const char **eta_allow; /* networks, like msg_endpoint.allow */
     uint32_t n_keys;
     struct key_limit *keys; /* limits of single keys: as a list of key_limit.h */
 };

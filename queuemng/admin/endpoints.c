@@ -96,9 +96,9 @@ static void add_name(void *list, const void *view)
     const struct mng_name_view *v = view;
 
     (void)json_array_append_new(
-        list, json_pack("{s:s,s:i,s:i,s:i,s:I,s:I,s:s}", "url", v->url, "addresses", (int)v->addresses, "targets",
+        list, json_pack("{s:s,s:i,s:i,s:i,s:I,s:I,s:s,s:I}", "url", v->url, "addresses", (int)v->addresses, "targets",
                         (int)v->targets, "left_out", (int)v->left_out, "heard_ms", (json_int_t)v->heard_ms, "next_ms",
-                        (json_int_t)v->next_ms, "failing", v->why));
+                        (json_int_t)v->next_ms, "failing", v->why, "failing_ms", (json_int_t)v->failing_ms));
 }
 
 json_t *admin_endpoint_names(const struct mng *m, const char *endpoint)

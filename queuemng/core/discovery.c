@@ -24,18 +24,18 @@ void mng_each_name_due(struct mng *m, msec_t now_ms, mng_ask_fn ask, void *ctx)
         }
 }
 
-static void say(const struct mendpoint *x, struct mname *n)
+static void say(const struct mendpoint *x, struct mname *n, msec_t now)
 {
     const char *url = log_q(n->url, strlen(n->url));
     bool failing = n->d.why[0] != 0;
 
-    if (failing && !n->failing)
+    if (failing && n->failing == 0)
         log_warn("event=discovery_failing endpoint=%s url=%s addresses=%u why=%s do=\"look at the name, and at the "
                  "name servers of this machine: addresses that were known stay targets\"", x->def.name, url, n->d.n,
                  log_q(n->d.why, strlen(n->d.why)));
-    else if (!failing && n->failing)
+    else if (!failing && n->failing != 0)
         log_info("event=discovery_well endpoint=%s url=%s addresses=%u", x->def.name, url, n->d.n);
-    n->failing = failing;
+    n->failing = !failing ? 0 : n->failing != 0 ? n->failing : now;
 }
 
 static int hear(struct mng *m, struct mendpoint *x, struct mname *n, const struct name_answer *a)
@@ -46,7 +46,7 @@ static int hear(struct mng *m, struct mendpoint *x, struct mname *n, const struc
 
     n->asked = 0;
     m->count.name_failures += n->d.why[0] != 0;
-    say(x, n);
+    say(x, n, m->now_ms);
     if (!other && targets_of_name(x, n->url) == n->d.n)
         return 0;
     rc = targets_discover(m, x, n);

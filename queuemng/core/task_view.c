@@ -148,7 +148,8 @@ void mng_each_name(const struct mng *m, const char *endpoint, mng_each_fn fn, vo
         struct mng_name_view v = { .url = n->url, .addresses = n->d.n, .targets = targets_of_name(x, n->url),
                                    .left_out = n->d.left_out,
                                    .heard_ms = n->d.heard != 0 ? m->now_ms - n->d.heard : -1,
-                                   .next_ms = ms_max(n->d.due - m->now_ms, 0), .why = n->d.why };
+                                   .next_ms = ms_max(n->d.due - m->now_ms, 0), .why = n->d.why,
+                                   .failing_ms = n->failing != 0 ? (uint64_t)(m->now_ms - n->failing) : 0 };
 
         fn(ctx, &v);
     }

@@ -66,6 +66,7 @@ struct mng_name_view { /* a name whose addresses are targets */
     unsigned addresses, targets, left_out; /* targets: of these, fewer while numbers of such that have gone are in use */
     msec_t heard_ms, next_ms; /* since its last answer with an address, -1: none; until it is asked for again */
     const char *why;          /* no answer, or none with all that counts: reason; "" */
+    uint64_t failing_ms;      /* since when that is so; 0: it is not */
 };
 /* Lists names of an endpoint's targets with `discover`. */
 void mng_each_name(const struct mng *m, const char *endpoint, mng_each_fn fn, void *ctx);

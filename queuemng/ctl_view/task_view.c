@@ -51,6 +51,18 @@ static void says_trouble(struct buf *b, const json_t *doc)
                       "{?crowded:tasks of {pool}: {waiting=} wait, more than warn_waiting ({warn_waiting=})\n}");
 }
 
+#define NAME_FAILING_MS 60000 /* a name server that is silent now and then is no trouble */
+
+static void say_names(struct buf *b, const json_t *endpoint, const char *sentence, uint64_t failing_ms)
+{
+    const json_t *x;
+    size_t i;
+
+    json_array_foreach(json_object_get(endpoint, "names"), i, x)
+        if (ctl_u64(x, "failing_ms") >= failing_ms)
+            ctl_say(b, x, sentence);
+}
+
 void view_task_trouble(struct buf *b, const json_t *doc)
 {
     const json_t *p;
@@ -60,6 +72,9 @@ void view_task_trouble(struct buf *b, const json_t *doc)
     json_array_foreach(json_object_get(doc, "pools"), i, p)
         if (lacks_workers(p))
             ctl_say(b, p, "tasks of {pool}: {waiting=} wait, no worker for {stalled_ms~}\n");
+    json_array_foreach(json_object_get(doc, "endpoints"), i, p)
+        say_names(b, p, "discovery of {url} has failed for {failing_ms~}, {addresses=} address{?addresses=1:|es} "
+                        "known: {failing}\n", NAME_FAILING_MS);
 }
 
 /* The largest hold: "max_concurrent of keys (120)"; "workers (501), none for 3 min" */
@@ -218,20 +233,11 @@ static LIST_VIEW(targets_of, "targets", "no targets: it has a url of its own, or
           COL("READING", "{?blind:not read: }{?narrowed:narrowed: }{reading}"),
           COL("UNITS_USED", "rates", put_units_used), COL("SAID_LEFT", "told", put_left))
 
-static void say_names(struct buf *b, const json_t *endpoint, const char *sentence)
-{
-    const json_t *x;
-    size_t i;
-
-    json_array_foreach(json_object_get(endpoint, "names"), i, x)
-        ctl_say(b, x, sentence);
-}
-
 void view_targets_of(struct buf *b, const json_t *doc)
 {
     targets_of(b, doc);
     say_names(b, doc, "{url}: {addresses=} address{?addresses=1:|es}{?left_out:, and {left_out=} more, which are left out "
-                      "(discovery.addresses)}{?failing:; those that are known stay, since: {failing}}\n");
+                      "(discovery.addresses)}{?failing:; those that are known stay, since: {failing}}\n", 0);
 }
 
 void view_endpoints(struct buf *b, const json_t *doc)
@@ -242,7 +248,7 @@ void view_endpoints(struct buf *b, const json_t *doc)
     endpoints(b, doc);
     json_array_foreach(json_object_get(doc, "endpoints"), i, x) {
         say_names(b, x, "{?failing:{url}: its addresses cannot be discovered, {addresses=} that {?addresses=1:is|are} "
-                        "known {?addresses=1:stays|stay}: {failing}\n}");
+                        "known {?addresses=1:stays|stay}: {failing}\n}", 0);
         ctl_say(b, x, "{?unusable:{name} is unusable: {unusable}\n}{?held:{name}: {held=} of its "
                       "slots {?held=1:is|are} held until a lease ends: the target said `pending`, "
                       "a task was cancelled by force, or a restart or a move of a task node left "

@@ -349,6 +349,36 @@ static void budget_pages(struct buf *b, const struct mng *m)
     }
 }
 
+struct names_page {
+    struct buf *b;
+    const struct mng *m;
+    const char *endpoint;
+};
+
+static void name_sample(void *ctx, const void *view)
+{
+    const struct mng_name_view *v = view;
+    const struct names_page *p = ctx;
+
+    metrics_f64(p->b, "segq_endpoint_name_failing_seconds", (const char *[]){ "endpoint", p->endpoint, "url", v->url, NULL },
+                (double)v->failing_ms / 1000);
+}
+
+static void names_sample(void *ctx, const void *view)
+{
+    struct names_page *p = ctx;
+
+    p->endpoint = ((const struct mng_endpoint_view *)view)->def->name;
+    mng_each_name(p->m, p->endpoint, name_sample, p);
+}
+
+static void names_page(struct buf *b, const struct mng *m)
+{
+    metrics_head(b, "segq_endpoint_name_failing_seconds", METRIC_GAUGE,
+                 "How long the name of a target with discover has had no address, or no answer; 0: it has");
+    mng_each_endpoint(m, names_sample, &(struct names_page){ b, m, NULL });
+}
+
 /* The error of the told waiting times. */
 static void eta_page(struct buf *b, const struct eta_errors *e)
 {
@@ -413,6 +443,7 @@ void mng_metrics(void *ctx, struct buf *b)
         metrics_each(b, of_each[i].rows, of_each[i].n, of_each[i].each, s, of_each[i].labels);
     held_page(b, s->mng);
     budget_pages(b, s->mng);
+    names_page(b, s->mng);
     eta_page(b, mng_eta_errors(s->mng));
     if (s->store != NULL) {
         store_count(s->store, &store);

@@ -109,7 +109,7 @@ struct mname { /* name of a target with `discover` (tasks/discovery.h) */
     char *url;   /* url of that target; owned */
     struct discovered d;
     bool was_url; /* the only url of before: calls to an address of it may be under way */
-    bool failing; /* which was logged */
+    msec_t failing; /* since when, as was logged; 0: it is well */
     msec_t asked; /* a question is under way since; 0: none is */
     struct list_node in;
 };

@@ -202,6 +202,7 @@ CASES = {
     "SegqTasksNoWorker": (lacks_workers(flat(7)), lacks_workers(grows(1))),
     "SegqTasksPausedLong": (tasks(paused=1, waiting=2), tasks(paused=1, waiting=0)),
     "SegqEndpointDown": one("segq_task_endpoint_breaker", 'endpoint="gen",' + M, alternates(1, 2), flat(2)),
+    "SegqDiscoveryFailing": one("segq_endpoint_name_failing_seconds", 'endpoint="gen",url="http://gpu:80",' + M, grows(60), flat(0)),
     "SegqTargetBlind": one("segq_task_target_reading", 'endpoint="gen",target="http://gpu1",' + M, flat(4), flat(3)),
     "SegqTasksDie": one("segq_tasks_died_total", 'pool="images",' + M, grows(1), flat(9)),
     "SegqTasksExpire": one("segq_tasks_expired_total", 'pool="images",' + M, grows(1), flat(9)),

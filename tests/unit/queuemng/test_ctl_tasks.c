@@ -47,13 +47,17 @@ Test(ctl_tasks, status_names_pools_that_are_full_and_those_whose_tasks_no_worker
         "{\"pool\":\"c\",\"waiting\":9,\"running\":0,\"stalled_ms\":500000,"
         "\"held\":[{\"by\":\"rate\",\"says\":\"the rate\",\"tasks\":9}]},"
         "{\"pool\":\"d\",\"waiting\":7,\"full\":\"max_bytes\",\"full_says\":\"payloads have max_bytes\"},"
-        "{\"pool\":\"e\",\"waiting\":8,\"crowded\":true,\"warn_waiting\":5}]}";
+        "{\"pool\":\"e\",\"waiting\":8,\"crowded\":true,\"warn_waiting\":5}],"
+        "\"endpoints\":[{\"name\":\"g\",\"names\":[{\"url\":\"http://a\",\"addresses\":0,\"failing\":\"name: it has no address\","
+        "\"failing_ms\":300000},{\"url\":\"http://b\",\"addresses\":2,\"failing\":\"name: x\",\"failing_ms\":59000},"
+        "{\"url\":\"http://c\",\"addresses\":2,\"failing\":\"\",\"failing_ms\":0}]}]}";
     json_t *doc = js(answer);
 
     view_task_trouble(&b, doc);
     cr_expect_str_eq(text(), "tasks of d: new ones are refused, payloads have max_bytes\n"
                              "tasks of e: 8 wait, more than warn_waiting (5)\n"
-                             "tasks of img*: 501 wait, no worker for 3 min\n");
+                             "tasks of img*: 501 wait, no worker for 3 min\n"
+                             "discovery of http://a has failed for 5 min, 0 addresses known: name: it has no address\n");
     json_decref(doc);
 }
 

@@ -195,9 +195,16 @@ Test(discovery, each_address_of_a_name_is_a_target)
     cr_expect_eq(name.addresses, 1);
     cr_expect_str_eq(name.why, "no address");
     cr_expect_gt(name.heard_ms, 1000);
+    cr_expect_leq(name.failing_ms, 10000, "just now");
+    pr_run(r, 70000);
+    tell(r, "");
+    mng_each_name(r->m, "e", see, NULL);
+    cr_expect_geq(name.failing_ms, 70000, "since the first of them");
     cr_expect_str_eq(targets(r), "http://x/ 2 10.0.0.1 gone 10.0.0.2 2 ");
     tell(r, "10.0.0.1 10.0.0.2");
     cr_expect_str_eq(targets(r), "http://x/ 2 10.0.0.1 2 10.0.0.2 2 ");
+    mng_each_name(r->m, "e", see, NULL);
+    cr_expect_eq(name.failing_ms, 0);
     done(r);
 }
 

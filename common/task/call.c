@@ -118,15 +118,31 @@ const char *call_path_wrong(const char *p, size_t n)
     return parts_wrong(p, path_n);
 }
 
+/* A capital as its small letter; programs read both of '_' and '-' in a name as one. */
+static char folded(char c)
+{
+    return c == '_' ? '-' : is_capital(c) ? (char)(c | 0x20) : c;
+}
+
 bool call_header_is(const char *name, const char *lower, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        char c = name[i] == '_' ? '-' : is_capital(name[i]) ? (char)(name[i] | 0x20) : name[i];
-
-        if (c != lower[i])
+    for (size_t i = 0; i < n; i++)
+        if (folded(name[i]) != lower[i])
             return false;
-    }
     return true;
+}
+
+static bool is_listed(const char *const *v, size_t n_v, const char *name, size_t n, bool prefix)
+{
+    char first = n > 0 ? folded(name[0]) : '\0';
+
+    for (size_t i = 0; i < n_v; i++) {
+        size_t len = v[i][0] == first ? strlen(v[i]) : 0;
+
+        if (len > 0 && (prefix ? n >= len : n == len) && call_header_is(name, v[i], len))
+            return true;
+    }
+    return false;
 }
 
 bool call_header_refused(const char *name, size_t n)
@@ -138,13 +154,8 @@ bool call_header_refused(const char *name, size_t n)
     };
     static const char *const ours[] = { "segq-", "webhook-" };
 
-    for (size_t i = 0; i < ARRAY_LEN(of_connection); i++)
-        if (strlen(of_connection[i]) == n && call_header_is(name, of_connection[i], n))
-            return true;
-    for (size_t i = 0; i < ARRAY_LEN(ours); i++)
-        if (strlen(ours[i]) <= n && call_header_is(name, ours[i], strlen(ours[i])))
-            return true;
-    return false;
+    return is_listed(of_connection, ARRAY_LEN(of_connection), name, n, false) ||
+           is_listed(ours, ARRAY_LEN(ours), name, n, true);
 }
 
 static bool is_blank(char c)
@@ -306,17 +317,6 @@ static bool reply_type_ok(const char *p, size_t n)
         if (p[i] < 0x20 || p[i] > 0x7e)
             return false;
     return n <= REPLY_TYPE_MAX;
-}
-
-static bool is_listed(const char *const *v, size_t n_v, const char *name, size_t n, bool prefix)
-{
-    for (size_t i = 0; i < n_v; i++) {
-        size_t len = strlen(v[i]);
-
-        if ((prefix ? n >= len : n == len) && call_header_is(name, v[i], len))
-            return true;
-    }
-    return false;
 }
 
 bool reply_field_kept(const char *name, size_t n)

@@ -150,7 +150,7 @@ static void tell_chain(const struct task_view *v, struct msg_task_get_ans *m)
     m->then_no = v->chain->next_no;
 }
 
-uint64_t tasktab_tell(const struct part *p, task_no no, struct msg_task_get_ans *m,
+uint64_t tasktab_tell(const struct part *p, task_no no, bool to_caller, struct msg_task_get_ans *m,
                       struct arena *mem)
 {
     struct task_view v;
@@ -162,7 +162,8 @@ uint64_t tasktab_tell(const struct part *p, task_no no, struct msg_task_get_ans 
     }
     if (v.state == TASK_WAITING) {
         tasktab_reckon(p, &v);
-        tasktab_hear_service(p, v.queue, &v);
+        if (to_caller)
+            tasktab_hear_service(p, v.queue, &v);
     }
     *m = (struct msg_task_get_ans){
         .part = p->no,
@@ -320,7 +321,7 @@ void tasktab_answer_get(struct tasktab *t, struct asker a, const struct part *p,
                         bool result, struct outbox *out)
 {
     struct msg_task_get_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_GET_ANS)->task_get_ans;
-    uint64_t ref = tasktab_tell(p, no, m, &out->mem);
+    uint64_t ref = tasktab_tell(p, no, true, m, &out->mem);
 
     cap_place(p, m->queue, m);
     if (m->code == CODE_DONE && m->state == TASK_WAITING)

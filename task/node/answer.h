@@ -16,8 +16,8 @@ struct asker {
 };
 
 /* Fills in what is known of the task now, but for its result: that has the reference that is returned, 0:
- * none. */
-uint64_t tasktab_tell(const struct part *p, task_no no, struct msg_task_get_ans *m,
+ * none. to_caller: operators are told our own estimate, since its reason is what holds the task up. */
+uint64_t tasktab_tell(const struct part *p, task_no no, bool to_caller, struct msg_task_get_ans *m,
                       struct arena *mem);
 /* Loads the result by that reference into *m. False: it cannot be read now. Bytes of a shared store come later:
  * tasktab_arrived(). */

@@ -28,7 +28,7 @@ static void look(const struct part *p, task_no no, struct msg_task_do_ans *m, st
 {
     if (!has_rows(m, 1, out))
         return;
-    (void)tasktab_tell(p, no, m->v, &out->mem);
+    (void)tasktab_tell(p, no, false, m->v, &out->mem);
     if (m->v->code == CODE_DONE)
         tasktab_tell_history(p, no, m->v, &out->mem);
     m->code = m->v->code;
@@ -57,7 +57,7 @@ static void list(const struct part *p, const struct msg_task_do *q, struct msg_t
     m->n = engine_list(&p->e, &f, &at, no, most);
     m->after = at != SLOT_NONE ? at : 0;
     for (uint32_t i = 0; i < m->n; i++)
-        (void)tasktab_tell(p, no[i], &m->v[i], &out->mem);
+        (void)tasktab_tell(p, no[i], false, &m->v[i], &out->mem);
     if (out->mem.failed) {
         m->n = 0;
         m->code = CODE_BUSY;
@@ -189,7 +189,7 @@ static void do_first(struct part *p, const struct msg_task_do *q, struct msg_tas
         return;
     }
     for (uint32_t i = 0; i < f.n; i++)
-        (void)tasktab_tell(p, no[i], &m->v[i], &out->mem);
+        (void)tasktab_tell(p, no[i], false, &m->v[i], &out->mem);
     m->n = f.n;
     m->done = f.now;
     m->cut = f.cut;
@@ -205,7 +205,7 @@ static size_t export_row(struct tasktab *t, const struct part *p, task_no no, st
     struct task_more more;
     struct task_view v;
 
-    (void)tasktab_tell(p, no, m, mem);
+    (void)tasktab_tell(p, no, false, m, mem);
     look_at_task(&p->e, task_slot_of(no), &v);
     look_at_more(&p->e, task_slot_of(no), &more);
     *r = (struct export_row){ .place = more.place, .attempts_left = more.attempts_left,
@@ -262,7 +262,7 @@ static void body(struct tasktab *t, const struct part *p, task_no no, struct msg
         m->code = CODE_BUSY;
         return;
     }
-    reply = tasktab_tell(p, no, m->v, &out->mem);
+    reply = tasktab_tell(p, no, false, m->v, &out->mem);
     m->code = m->v->code;
     if (m->code != CODE_DONE)
         return;

@@ -199,6 +199,11 @@ CASES = {
     "SegqTasksTooOld": (tasks(oldest_seconds=1900, paused=0),
                         tasks(oldest_seconds=1700, paused=0)),
     "SegqTasksWaiting": (tasks(waiting=11, warn_waiting=10), tasks(waiting=11, warn_waiting=0)),
+    "SegqEtaService": (
+        {'segq_task_eta_questions_total{instance="t:7500",job="segq",role="task",ended="late"}': grows(2),
+         'segq_task_eta_questions_total{instance="t:7500",job="segq",role="task",ended="answered"}': grows(1)},
+        {'segq_task_eta_questions_total{instance="t:7500",job="segq",role="task",ended="late"}': flat(9),
+         'segq_task_eta_questions_total{instance="t:7500",job="segq",role="task",ended="answered"}': grows(1)}),
     "SegqTasksNoWorker": (lacks_workers(flat(7)), lacks_workers(grows(1))),
     "SegqTasksPausedLong": (tasks(paused=1, waiting=2), tasks(paused=1, waiting=0)),
     "SegqEndpointDown": one("segq_task_endpoint_breaker", 'endpoint="gen",' + M, alternates(1, 2), flat(2)),

@@ -311,6 +311,10 @@ Test(task_figures, the_word_of_an_operators_service_is_told_in_place_of_ours)
     cr_expect_eq(m.eta, TASK_ETA_SERVICE);
     cr_expect_eq(m.eta_ms, 250000, "%ld", m.eta_ms);
     cr_expect_eq(look(0, "q").eta_ms, 260000, "one that came now");
+    send(MNG, &(struct msg){ .type = MSG_TASK_DO, .task_do = { .part = 3, .epoch = 8, .verb = DO_LOOK, .no = last,
+                                                             .queue = "", .key1 = "", .key2 = "", .label = "" } });
+    cr_assert_eq(answer(next_rid)->task_do_ans.code, CODE_DONE);
+    cr_expect_eq(answer(next_rid)->task_do_ans.v[0].eta, TASK_ETA_PACE, "operators are told what holds it up");
     pass(29999);
     cr_expect_eq(look(last, "").eta, TASK_ETA_SERVICE);
     pass(1);

@@ -414,8 +414,8 @@ bool task_refuse_large(struct tasking *t, struct httpd_req *req, const struct ht
     if (no.most > 0) {
         snprintf(why, sizeof(why), "the body is larger than its pool allows: at most %llu bytes (max_body)",
                  (unsigned long long)no.most);
-        no.problem = API_PAYLOAD_TOO_LARGE;
-        no.why = why;
+        no.problem = t->pools.known ? API_PAYLOAD_TOO_LARGE : API_QUEUE_UNAVAILABLE;
+        no.why = t->pools.known ? why : "endpoints are not known yet; ask again";
     }
     t->r->ans.wraps = no.wraps;
     refuse(t, req, no.problem, no.why);

@@ -151,3 +151,17 @@ Test(upload_http, its_head_is_enough_to_refuse_it)
     UNTIL(came("HTTP/1.1 413 ") && came("at most 1048576 bytes"));
     cr_expect(strstr(got, "100 Continue") == NULL);
 }
+
+Test(upload_http, before_its_pool_is_known_its_bound_is_not_known_either)
+{
+    w.r->tasking->pools.known = false; /* as behind a start */
+    send_some(SIZED, 0);
+    UNTIL(came("HTTP/1.1 503 ") && came("not known yet"));
+    close(w.fd);
+    dial();
+    memcpy(body, "493e0\r\n", 7); /* two chunks of 300 000 bytes, where 524 288 are the most */
+    memcpy(body + 300007, "\r\n493e0\r\n", 9);
+    send_some("Transfer-Encoding: chunked\r\n", N);
+    UNTIL(came("HTTP/1.1 503 ") && came("not known yet"));
+    cr_expect_eq(node.n, 0);
+}

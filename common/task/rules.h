@@ -25,6 +25,7 @@ typedef uint32_t part_no; /* a partition, never used again; 0: none */
 #define RATE_BURST_MAX  1000000u
 #define RATE_PER_1000_S 1000000000u /* at most */
 #define TASK_COST_MAX   1000000000u /* units of a task; at least 1 */
+#define WAITING_UNITS_MAX 1000000000000000u /* units of all tasks of a queue that wait */
 #define RATE_UNITS_MAX  10000000000u /* units of a rate */
 #define UNIT_RATES_MAX  3 /* rates in units, of one limit */
 #define TASK_BODY_MAX   (512u << 10) /* also of all bodies in one frame */
@@ -96,8 +97,9 @@ struct unit_rate_numbers { /* UNIT_RATES_MAX of them are those members */
     X(max_wait_ms, 0, 400ull * 86400000)    /* estimate of the wait, beyond which a task is refused; \
                                              * 0: any */                                 \
     UNIT_RATES(X, queue) UNIT_RATES(X, key) UNIT_RATES(X, below)                         \
-    X(max_cost, 0, TASK_COST_MAX)           /* units of a new task; 0: any */
-#define TASK_RULES_LATER (3 * 3 * UNIT_RATES_MAX + 1) /* behind max_wait_ms: not written while they are 0 */
+    X(max_cost, 0, TASK_COST_MAX)           /* units of a new task; 0: any */             \
+    X(max_waiting_units, 0, WAITING_UNITS_MAX) /* units of a queue's tasks that wait; 0: any */
+#define TASK_RULES_LATER (3 * 3 * UNIT_RATES_MAX + 2) /* behind max_wait_ms: not written while they are 0 */
 
 struct task_rules {
 #define X(m, least, most) uint64_t m;

@@ -66,7 +66,8 @@ enum task_hold {
     X(WAIT, "max_wait", "the wait would be longer than max_wait, as it is estimated now") \
     X(CHAINS, "chains", "the pool's partition keeps as much for tasks behind others (then) as it can") \
     X(GROUPS, "groups", "the pool's partition has as many groups as it may have")         \
-    X(QUOTA, "on_quota", "its endpoint's rates are used up (on_quota: reject); what is larger than a burst never gets in")
+    X(QUOTA, "on_quota", "its endpoint's rates are used up (on_quota: reject); what is larger than a burst never gets in") \
+    X(UNITS, "max_waiting_units", "its queue has tasks of nearly max_waiting_units units that wait")
 
 enum task_full {
 #define X(NAME, word, says) FULL_##NAME,
@@ -83,6 +84,12 @@ struct task_words task_full_words(enum task_full f);
 
 const char *task_state_word(enum task_state s);
 bool task_state_may_follow(enum task_state from, enum task_state to);
+
+/* Counts for max_waiting_units: no attempt is on its way, and one may come. */
+static inline bool task_state_waits(enum task_state s)
+{
+    return s == TASK_SCHEDULED || s == TASK_WAITING || s == TASK_RETRYING;
+}
 
 static inline bool task_state_is_final(enum task_state s)
 {

@@ -42,7 +42,8 @@ PART(task_put_one, struct task_put, TaskPutOne, NULL, NUM(part), NUM(epoch), NAM
 MESSAGE(task_put, TaskPut, NULL, MSGS(v, n, v, task_put_one, 1, TASK_ROWS_MAX))
 
 MESSAGE(task_put_ans, TaskPutAns, NULL, ROWS(v, n, code.len, 0, TASK_ROWS_MAX), COL_CODE,
-        COL(v, no, no), COL_BYTE(v, state, state, 0, TASK_NSTATES - 1), COL(v, too_long_ms, too_long_ms))
+        COL(v, no, no), COL_BYTE(v, state, state, 0, TASK_NSTATES - 1), COL(v, too_long_ms, too_long_ms),
+        COL(v, units, units), COL(v, max_units, max_units))
 
 MESSAGE(task_get, TaskGet, NULL, NUM(part), NUM(epoch), NUM(no), NAME(queue), NAME(name), NUM(wait_ms),
         NUM(result), NUM(window), NUM(leaves), NUM(follow),
@@ -248,7 +249,8 @@ MESSAGE(part_status, PartStatus, NULL, NUM(epoch), ROWS(v, n, n_part, 0, PARTS_M
         COL(v, held[HOLD_QUEUE_AT_ONCE], held_queue_at_once), COL(v, held[HOLD_PAUSE], held_pause),
         COL(v, held[HOLD_ORDER], held_order), COL(v, held[HOLD_LIMITS], held_limits),
         COL(v, held[HOLD_ENDPOINT], held_endpoint), COL(v, bytes, bytes),
-        COL(v, schedules, schedules), COL(v, to_epoch, to_epoch), COL_BYTE(v, full, full, 0, TASK_NFULLS - 1))
+        COL(v, schedules, schedules), COL(v, to_epoch, to_epoch), COL(v, waiting_units, waiting_units),
+        COL_BYTE(v, full, full, 0, TASK_NFULLS - 1))
 
 MESSAGE(task_do, TaskDo, NULL, NUM(part), NUM(epoch), NUM(verb), NUM(no), NAME(queue), NAME(key1),
         NAME(key2), NUM(states), NUM(after), NUM(most), NUM(rate), TEXT(label, LABEL_MAX),

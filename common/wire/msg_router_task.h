@@ -65,7 +65,9 @@ struct task_put_row {
     uint8_t code; /* enum task_code */
     task_no no;   /* DONE, SAME */
     uint8_t state; /* enum task_state; 0: it has gone, or is not told */
-    uint32_t too_long_ms; /* FULL + FULL_WAIT: time by which its wait would be longer than max_wait */
+    uint32_t too_long_ms; /* FULL + FULL_WAIT: time by which its wait would be longer than max_wait;
+                           * FULL + FULL_UNITS: until there may be room, 0: not known */
+    uint64_t units, max_units; /* FULL + FULL_UNITS: wait in its queue, of at most */
 };
 
 struct msg_task_put_ans {

@@ -357,6 +357,7 @@ struct part_status_row {
     uint64_t due, late_ms; /* ever: delays and back-offs that ended, and how late, together */
     uint64_t bytes; /* bytes of payloads of tasks that are not over */
     uint64_t schedules; /* schedules of its queues */
+    uint64_t waiting_units; /* units of tasks that wait: max_waiting_units */
     uint8_t life; /* enum part_life */
     uint8_t full; /* enum task_full: the bound by which it refused a task in the last seconds */
     uint64_t to_epoch; /* PART_LEFT: epoch of the PART_OUT that it has left for */

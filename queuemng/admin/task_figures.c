@@ -13,13 +13,14 @@ static json_t *figures(const struct part_status_row *st)
 {
     struct task_words full = task_full_words((enum task_full)st->full);
 
-    return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:s}", "scheduled",
+    return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:s}", "scheduled",
                      INT(st->scheduled), "waiting", INT(st->waiting), "running", INT(st->running),
                      "final", INT(st->final), "dead", INT(st->dead), "queues", INT(st->queues),
                      "oldest_ms", INT(st->oldest_ms), "accepted", INT(st->accepted), "started",
                      INT(st->started), "succeeded", INT(st->succeeded), "retried",
                      INT(st->retried), "died", INT(st->died), "expired", INT(st->expired),
-                     "bytes", INT(st->bytes), "schedules", INT(st->schedules), "full",
+                     "bytes", INT(st->bytes), "schedules", INT(st->schedules),
+                     "waiting_units", INT(st->waiting_units), "full",
                      full.word, "full_says", full.says);
 }
 

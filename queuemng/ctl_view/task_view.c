@@ -18,7 +18,7 @@
 static LIST_VIEW(partitions, "partitions", NULL, COL("PARTITION", "{partition=}"),
                  COL("NODE", "{node}"),
                  COL("STATE", "{?moves_to:moves|{?up:{?full:full|up}|{?node:away|no node yet}}}"), FIGURES_COLS,
-                 COL(">BYTES", "{bytes#}"))
+                 COL(">UNITS", "{waiting_units#}"), COL(">BYTES", "{bytes#}"))
 
 /* "away for 12 s": its tasks wait for it */
 static LIST_VIEW(task_nodes, "nodes", "no task nodes\n", COL("TASK_NODE", "{name}"),

@@ -89,6 +89,9 @@ const struct cfg_key pool_def_keys[] = {
     { "retry", CFG_OBJ, AT(retry), "", 0, 0, true, "wait between two attempts", 0, retry_keys, 0 },
     { "max_waiting", CFG_INT, AT(max_waiting), "10000000", 1, TASKS_MAX, true,
       "most tasks of one queue that are not over", 0, 0, 0 },
+    { "max_waiting_units", CFG_INT, AT(max_waiting_units), "0", 0, (double)WAITING_UNITS_MAX, true,
+      "most units (cost) of one queue's tasks that wait: in line, for their moment, or between two attempts; "
+      "what does not fit is refused (503 queue_full); where none waits any task has room; 0 = any number", 0, 0, 0 },
     { "max_wait", CFG_MS, AT(max_wait_ms), "0", 0, LIFE_MAX, true,
       "a submission whose wait is estimated to be longer is refused at once (429 wait_too_long, with "
       "Retry-After); one whose wait is not known, or that has a delay, is accepted; 0 = any may wait",
@@ -232,6 +235,7 @@ void pool_def_rules(const struct pool_def *d, struct task_rules *r)
     r->position_cap = (uint64_t)d->position_cap;
     r->max_bytes = (uint64_t)d->max_bytes;
     r->max_wait_ms = (uint64_t)d->max_wait_ms;
+    r->max_waiting_units = (uint64_t)d->max_waiting_units;
     r->max_cost = d->max_cost != MAX_COST_USUAL ? (uint64_t)d->max_cost : 0;
 #define LIMIT_TO(to, from)                                                               \
     r->to##_rate = per_1000_s(d->from.rate_per_s);                                       \

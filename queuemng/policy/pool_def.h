@@ -68,6 +68,7 @@ struct pool_def {
     int64_t task_ttl_ms, result_ttl_ms, result_ttl_read_ms, dead_ttl_ms, dedup_ms, lease_ms;
     int64_t max_attempts, max_waiting;
     int64_t max_cost;     /* units of a task */
+    int64_t max_waiting_units; /* units of a queue's tasks that wait; 0: any */
     int64_t max_wait_ms;  /* estimated waits beyond it are refused; 0: any may wait */
     char *eta_url;        /* the operator's own service, which estimates waits; "": none */
     int64_t eta_every_ms, eta_timeout_ms;

@@ -91,6 +91,8 @@ static const struct metric_row allowed_rows[] = {
 static const struct metric_row pool_rows[] = {
     POOL("scheduled", GAUGE, sum.scheduled, "Tasks whose delay runs"),
     POOL("waiting", GAUGE, sum.waiting, "Tasks in line"),
+    POOL("waiting_units", GAUGE, sum.waiting_units,
+         "Units (cost) of tasks that wait in line, for their moment, or between two attempts"),
     POOL("warn_waiting", GAUGE, warn_waiting,
          "Tasks in line, more than which are told as trouble; 0: any number may wait"),
     POOL("running", GAUGE, sum.running, "Tasks that a worker has"),

@@ -81,6 +81,7 @@ bool pool_sum(const struct mpool *p, struct part_status_row *sum)
         sum->queues += st->queues;
         sum->bytes += st->bytes;
         sum->schedules += st->schedules;
+        sum->waiting_units += st->waiting_units;
         sum->oldest_ms = u64_max(sum->oldest_ms, st->oldest_ms);
         sum->accepted += st->accepted;
         sum->started += st->started;

@@ -346,6 +346,18 @@ static struct task_outcome no_room(enum task_full f)
     return FAILED(QUEUE_FULL, f != FULL_NONE ? details[f] : "there is no room now; ask again later");
 }
 
+const char *task_no_units(char *text, uint64_t cost, uint64_t units, uint64_t most)
+{
+    char *w = text_u64(PUT(text, "there is no room for a task of "), cost);
+
+    w = text_u64(PUT(w, " units now: "), units);
+    w = text_u64(PUT(w, " of at most "), most);
+    w = PUT(w, " wait in its queue (max_waiting_units), ");
+    w = most > units ? text_u64(PUT(w, "1 to "), most - units) : PUT(w, "none");
+    *PUT(w, " would fit; submit again later") = 0;
+    return text;
+}
+
 /* Answers to codes that mean the same everywhere. */
 static struct task_outcome common(int code)
 {

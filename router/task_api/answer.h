@@ -25,6 +25,8 @@ struct task_outcome {
     const char *detail;
 };
 
+/* Says why a task of this cost has no room where so many units wait, of at most `most`; into text[200]. */
+const char *task_no_units(char *text, uint64_t cost, uint64_t units, uint64_t most);
 /* code: enum task_code or task_failure. */
 struct task_outcome task_put_outcome(int code);
 struct task_outcome task_take_outcome(int code);

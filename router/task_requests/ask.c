@@ -52,8 +52,7 @@ static struct bytes_of to_compare(const struct ask *a, const struct task_way *w)
 
 const struct ask_form ask_forms[ASK_NKINDS] = {
     [ASK_PUT] = { ASKS(PUT, task_put), .row = sizeof(struct task_put_row),
-                  .no = AT(task_put_row, no), .state = AT(task_put_row, state),
-                  .too_long_ms = AT(task_put_row, too_long_ms) },
+                  .no = AT(task_put_row, no), .state = AT(task_put_row, state) },
     [ASK_SETTLE] = { ASKS(SETTLE, settle_row), .row = sizeof(struct settled_row),
                      .state = AT(settled_row, state), .until_ms = AT(settled_row, until_ms),
                      .compares = true },
@@ -183,8 +182,11 @@ static int keep(struct ask *a, const struct msg *m, uint32_t i)
         a->state = *(const uint8_t *)(ans + f->state);
     if (f->until_ms != 0)
         memcpy(&a->until_ms, ans + f->until_ms, sizeof(a->until_ms));
-    if (f->too_long_ms != 0)
-        memcpy(&a->too_long_ms, ans + f->too_long_ms, sizeof(a->too_long_ms));
+    if (a->kind == ASK_PUT) {
+        a->too_long_ms = m->task_put_ans.v[i].too_long_ms;
+        a->units = m->task_put_ans.v[i].units;
+        a->max_units = m->task_put_ans.v[i].max_units;
+    }
     if (f->maybe_executed != 0)
         a->maybe_executed = *(const bool *)(ans + f->maybe_executed);
     return *(const uint8_t *)ans;

@@ -25,7 +25,7 @@ struct ask_form {
     enum msg_type asks, answers;
     uint16_t size; /* bytes of the question, or of its row */
     uint8_t row;   /* size of an answer's row; 0: a frame has one question */
-    uint8_t no, state, until_ms, maybe_executed, too_long_ms; /* in the answer, or its row */
+    uint8_t no, state, until_ms, maybe_executed; /* in the answer, or its row */
     uint8_t wait_ms; /* in the question */
     bool compares;   /* the node compares the task's queue with those that the caller may */
 };

@@ -73,7 +73,8 @@ struct ask { /* a row */
     task_no no; /* number in the answer, as far as its rows are kept */
     uint8_t state;
     bool maybe_executed;
-    uint32_t too_long_ms; /* PUT */
+    uint32_t too_long_ms; /* PUT; */
+    uint64_t units, max_units; /* FULL + FULL_UNITS */
     int64_t until_ms;
 };
 

@@ -274,6 +274,13 @@ static bool go_elsewhere(struct task_call *c)
     return true;
 }
 
+/* Detail of a row's refusal; with numbers, where its node says them. */
+static const char *detail_of(const struct ask *a, const struct task_outcome *o)
+{
+    return a->code == CODE_FULL + FULL_UNITS && a->max_units != 0
+               ? task_no_units(a->call->t->no_units, own_cost(&a->put.own), a->units, a->max_units) : o->detail;
+}
+
 /* Certainly not there: the line is too long, or has no room, or nobody has it. */
 static bool was_refused(const struct task_call *c, const struct task_outcome *o)
 {
@@ -291,7 +298,8 @@ static void submitted(struct task_call *c, const struct msg *m)
     count(c->t, &o);
     c->fresh = o.status == 201;
     r->ans.wraps = c->passes_on;
-    if (o.problem == API_WAIT_TOO_LONG)
+    o.detail = detail_of(&c->v[0], &o);
+    if (o.problem == API_WAIT_TOO_LONG || (o.status >= 400 && c->v[0].too_long_ms > 0))
         api_problem_later(&r->ans, o.problem, o.detail, c->v[0].too_long_ms, router_request_id(r));
     else if (o.status >= 400)
         api_problem(&r->ans, o.problem, o.detail, router_request_id(r));
@@ -530,7 +538,7 @@ static void all_submitted(struct task_call *c, const struct msg *m)
         }
         count(c->t, &o);
         if (o.status >= 400) {
-            task_list_problem(&r->ans, o.problem, o.detail, a->too_long_ms);
+            task_list_problem(&r->ans, o.problem, detail_of(a, &o), a->too_long_ms);
             continue;
         }
         task_token_write(a->part, a->no, &r->keys.token, name.text);

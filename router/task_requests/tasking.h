@@ -85,6 +85,7 @@ struct tasking {
         struct task_put put[TASK_ROWS_MAX];
         struct settle_row settle[TASK_ROWS_MAX];
     } rows;
+    char no_units[200]; /* detail of the answer being made */
     struct tasking_counts counts;
 };
 

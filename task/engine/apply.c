@@ -142,6 +142,9 @@ static int apply_own(struct engine *e, const struct trec *r)
 {
     task_slot slot = task_slot_of(r->no);
     char labels[LABELS_TEXT_MAX + 1];
+    bool waits = !e->loading && task_find(&e->store, r->no) != SLOT_NONE &&
+                 task_state_waits((enum task_state)task_at(&e->store, slot)->state);
+    uint64_t was = waits ? task_cost(e, slot) : 0;
     struct task_own own;
     int rc = own_decode(&own, labels, r->own.p, r->own.n);
 
@@ -149,7 +152,11 @@ static int apply_own(struct engine *e, const struct trec *r)
         rc = tree_reach_costs(&e->tree);
     if (r->no >> TASK_SLOT_BITS == 0 || !is_slot_of(e, slot, r->no))
         return SQ_EPROTO;
-    return rc < 0 ? rc : owns_set(&e->owns, slot, &own);
+    if (rc == 0)
+        rc = owns_set(&e->owns, slot, &own);
+    if (rc == 0 && waits)
+        tqueue_count_units(e, slot, task_cost(e, slot), was);
+    return rc;
 }
 
 /* Likewise; also of one that has succeeded. */
@@ -227,7 +234,7 @@ static int apply_start(struct engine *e, task_slot slot, const struct trec *r)
 
     leave_row(e, slot);
     tree_start(&e->tree, slot, !leave_first(e, slot), task_cost(e, slot), e->at);
-    task_set_state(&e->store, slot, TASK_RUNNING);
+    tqueue_set_state(e, slot, TASK_RUNNING);
     t->lease = r->lease;
     t->started = (uint64_t)e->at & (WHEEL_MAX - 1);
     t->called = r->kind == TREC_CALL;

@@ -70,7 +70,7 @@ static void end(struct engine *e, task_slot slot)
 
 static void schedule(struct engine *e, task_slot slot, const struct trec *r)
 {
-    task_set_state(&e->store, slot, TASK_SCHEDULED);
+    tqueue_set_state(e, slot, TASK_SCHEDULED);
     task_at(&e->store, slot)->cancel = r->wall != 0;
     wheel_set(r->wall != 0 ? &e->walls : &e->timers, slot, (msec_t)r->until);
 }
@@ -99,7 +99,7 @@ int arrive_enter(struct engine *e, task_slot slot, const struct trec *r, enum pl
         dead_remove(e, slot);
     task_arm(e, slot, r->until);
     t->cancel = 0;
-    task_set_state(&e->store, slot, TASK_WAITING);
+    tqueue_set_state(e, slot, TASK_WAITING);
     t->entry = (uint32_t)entry;
     if (to != PLACE_FRONT)
         t->entered_ms = r->entered & (WHEEL_MAX - 1);
@@ -134,13 +134,13 @@ int arrive_accept(struct engine *e, const struct trec *r)
 /* Through the states that lead to it. */
 static void reach_state(struct engine *e, task_slot slot, enum task_state s)
 {
-    task_set_state(&e->store, slot, TASK_WAITING);
+    tqueue_set_state(e, slot, TASK_WAITING);
     if (s == TASK_CANCELLED || s == TASK_EXPIRED) {
-        task_set_state(&e->store, slot, s);
+        tqueue_set_state(e, slot, s);
     } else if (s != TASK_WAITING) {
-        task_set_state(&e->store, slot, TASK_RUNNING);
+        tqueue_set_state(e, slot, TASK_RUNNING);
         if (s != TASK_RUNNING)
-            task_set_state(&e->store, slot, s);
+            tqueue_set_state(e, slot, s);
     }
 }
 
@@ -249,6 +249,9 @@ int arrive_end(struct engine *e)
     }
     for (size_t i = 0; rc == 0 && i < n; i++)
         get_in_line(e, v[i].slot);
+    for (task_slot s = 0; rc == 0 && s < e->store.n_slots; s++)
+        if (task_state_waits((enum task_state)task_at(&e->store, s)->state))
+            tqueue_count_units(e, s, task_cost(e, s), 0);
     free(v);
     return rc;
 }
@@ -314,6 +317,6 @@ void arrive_gone(struct engine *e, task_slot slot)
     task_frees_reply(e, slot);
     task_arm(e, slot, 0);
     names_gone(&e->names, task_number(&e->store, slot));
-    task_set_state(&e->store, slot, TASK_FREE);
+    tqueue_set_state(e, slot, TASK_FREE);
     end(e, slot);
 }

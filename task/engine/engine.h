@@ -36,6 +36,7 @@ struct tqueue { /* present while it has tasks */
     uint32_t len, limiter;
     uint32_t tasks;   /* in any state */
     uint32_t over;    /* number of them succeeded, cancelled, expired */
+    uint64_t units;   /* units of those that wait (task_state_waits) */
     struct rank rank; /* entries of those that wait */
     struct starts starts;
     struct line first; /* told to run now (task.cancel): before all others */
@@ -102,6 +103,7 @@ struct engine {
     uint32_t n_queues, free_queue, queues_now;
     uint32_t last_queue; /* to which a task came last; 0: none, or it has gone */
     uint32_t unfit;  /* queue whose next call had too many units: it is asked first; 0: none */
+    uint64_t units;  /* sum of those of all queues */
     uint32_t firsts; /* tasks that were told to run now, of all queues */
     uint32_t cuts;   /* tasks that do not run, and hold slots (task_is_cut) */
     uint32_t at_target[TARGET_NO_MAX + 1]; /* tasks that run, or are cut, by the target of their call */

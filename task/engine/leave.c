@@ -106,7 +106,7 @@ int leave_retry(struct engine *e, task_slot slot, const struct trec *r)
     tree_end(&e->tree, slot, false);
     t->lease = t->started = t->called = t->passed = t->paid = 0;
     t->cancel = unseen;
-    task_set_state(&e->store, slot, TASK_RETRYING);
+    tqueue_set_state(e, slot, TASK_RETRYING);
     task_arm(e, slot, r->until);
     return 0;
 }
@@ -125,7 +125,7 @@ static void becomes(struct engine *e, task_slot slot, enum task_state to)
     t->cancel = 0;
     if (to == TASK_CANCELLED || to == TASK_EXPIRED)
         chains_end(&e->chains, slot);
-    task_set_state(&e->store, slot, to);
+    tqueue_set_state(e, slot, to);
     names_end(&e->names, task_number(&e->store, slot),
               ms_max(e->at, 1) + (msec_t)q->pool->rules.dedup_ms);
 }

@@ -319,6 +319,22 @@ void engine_foresee(const struct engine *e, const struct submit *s, struct task_
     of_waiting(e, q != NULL ? &q->starts : &never, limiter, own_cost(&s->own), v);
 }
 
+void engine_foresee_room(const struct engine *e, const struct submit *s, struct task_view *v)
+{
+    const struct tqueue *q = tqueue_find(e, s->queue.p, s->queue.n);
+    uint64_t most = q != NULL ? q->pool->rules.max_waiting_units : 0, needs = own_cost(&s->own);
+    double each;
+
+    *v = (struct task_view){ .state = TASK_WAITING, .eta_ms = -1 };
+    if (q == NULL || q->rank.n == 0 || q->units + needs <= most)
+        return;
+    each = (double)q->units / (double)q->rank.n;
+    v->waiting = (uint32_t)q->rank.n;
+    v->turns = u64_min((uint64_t)((double)u64_min(q->units, q->units + needs - most) / each) + 1, q->rank.n);
+    look_at_limits(e, q->limiter, v);
+    of_waiting(e, &q->starts, q->limiter, u64_min((uint64_t)each, TASK_COST_MAX), v);
+}
+
 /* ---- many -------------------------------------------------------------------------- */
 
 /* The limiter of the queue, or of the key, that is meant; 0: there is none. */

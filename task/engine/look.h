@@ -45,6 +45,10 @@ struct submit;
  * estimate. Where nobody knows the queue, it is the first. */
 void engine_foresee(const struct engine *e, const struct submit *s, struct task_view *v);
 
+/* The start after which its units have room (max_waiting_units), if those in line cost alike; eta_ms -1: not
+ * known, or nobody is in line. */
+void engine_foresee_room(const struct engine *e, const struct submit *s, struct task_view *v);
+
 /* The same of a slot that has a task, without places and limits: those cost some steps. */
 void look_at_task(const struct engine *e, task_slot slot, struct task_view *v);
 /* Copies its ended attempts, the newest behind, and how it ended without one, into

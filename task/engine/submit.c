@@ -160,6 +160,14 @@ static int accept_now(struct engine *e, const struct submit *s, const struct tqu
     return perform_all(e, s, name, &r);
 }
 
+/* Where nothing waits there is room for any: what is larger than the bound would never get in. */
+static bool fits_units(const struct tqueue *q, uint64_t cost)
+{
+    uint64_t most = q != NULL ? q->pool->rules.max_waiting_units : 0;
+
+    return most == 0 || q->units == 0 || q->units + cost <= most;
+}
+
 /* Refuses a task that is new and has no room; else what is over gives way to it, and its payload is kept:
  * *body. Before its queue is made: a queue goes with its last task. */
 static int make_room(struct engine *e, const struct submit *s, uint64_t *body)
@@ -175,6 +183,8 @@ static int make_room(struct engine *e, const struct submit *s, uint64_t *body)
         return SQ_EINVAL;
     if (q != NULL && q->tasks - q->over >= p->rules.max_waiting)
         return is_full(e, FULL_WAITING);
+    if (!fits_units(q, own_cost(&s->own)))
+        return is_full(e, FULL_UNITS);
     if (p->rules.max_bytes != 0 && e->store.bytes + s->bytes > p->rules.max_bytes)
         return is_full(e, FULL_BYTES);
     if (s->then.n > 0 && e->chains.bytes + s->then.n > CHAINS_BYTES_MAX)

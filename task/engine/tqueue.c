@@ -262,6 +262,25 @@ uint64_t tqueue_entry(const struct tqueue *q, const struct task *t)
     return q->rank.next - back;
 }
 
+void tqueue_count_units(struct engine *e, task_slot slot, uint64_t come, uint64_t go)
+{
+    struct tqueue *q = tqueue_of(e, slot);
+
+    assert(q->units + come >= go);
+    q->units += come - go;
+    e->units += come - go;
+}
+
+/* While a snapshot is read costs are not known yet: arrive_end() counts. */
+void tqueue_set_state(struct engine *e, task_slot slot, enum task_state to)
+{
+    bool waits = task_state_waits(to);
+
+    if (!e->loading && waits != task_state_waits((enum task_state)task_at(&e->store, slot)->state))
+        tqueue_count_units(e, slot, waits ? task_cost(e, slot) : 0, waits ? 0 : task_cost(e, slot));
+    task_set_state(&e->store, slot, to);
+}
+
 /* ---- the dead: a list in the links that they do not need --------------------------- */
 
 void dead_add(struct engine *e, task_slot slot)

@@ -57,6 +57,11 @@ static inline const struct task_rules *tqueue_rules(const struct engine *e, task
     return &tqueue_of(e, slot)->pool->rules;
 }
 
+/* Sets it as task_set_state() does; units of those that wait are counted. */
+void tqueue_set_state(struct engine *e, task_slot slot, enum task_state to);
+/* Counts units of a task that waits: they come, or go. */
+void tqueue_count_units(struct engine *e, task_slot slot, uint64_t come, uint64_t go);
+
 /* Adds a dead one: behind all others. */
 void dead_add(struct engine *e, task_slot slot);
 void dead_remove(struct engine *e, task_slot slot);

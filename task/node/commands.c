@@ -81,13 +81,15 @@ void tasktab_put(struct tasktab *t, struct asker a, const struct msg_task_put *q
     m->n = q->n;
     for (uint32_t i = 0; i < q->n; i++) {
         struct part *p = tasktab_commanded(t, q->v[i].part, q->v[i].epoch, &m->v[i].code);
-        msec_t too_long;
+        struct put_refused why;
         int rc;
 
         if (p == NULL)
             continue;
-        rc = tasktab_put_one(p, &q->v[i], a.peer->no, &tasks, &m->v[i].no, &too_long);
-        m->v[i].too_long_ms = (uint32_t)ms_min(too_long, UINT32_MAX);
+        rc = tasktab_put_one(p, &q->v[i], a.peer->no, &tasks, &m->v[i].no, &why);
+        m->v[i].too_long_ms = (uint32_t)ms_min(why.ms, UINT32_MAX);
+        m->v[i].units = why.units;
+        m->v[i].max_units = why.max_units;
         m->v[i].code = rc == 1              ? CODE_SAME
                        : rc == SQ_ECONFLICT ? CODE_MISMATCH
                        : rc == SQ_EHELD     ? CODE_HELD

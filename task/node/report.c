@@ -131,6 +131,7 @@ static struct part_status_row row(const struct tasktab *t, const struct part *p)
         .late_ms = c->late.sum_us / 1000,
         .bytes = p->e.store.bytes,
         .schedules = p->schedules.n,
+        .waiting_units = p->e.units,
         .full = p->full_ms != 0 && t->now.ms - p->full_ms < FULL_MS ? full_of_all(p) : FULL_NONE,
         .life = has_left(t, p) ? PART_LEFT : life(p),
         .to_epoch = has_left(t, p) ? p->out->to_epoch : 0,

@@ -7,6 +7,7 @@
 #include "task/calls/endpoint_lets.h"
 #include "task/engine/look.h"
 #include "task/engine/submit.h"
+#include "task/engine/tqueue.h"
 #include "task/node/answer.h"
 #include "task/node/body.h"
 #include "task/node/parts.h"
@@ -28,7 +29,7 @@ struct put { /* a submission at hand */
     uint64_t may_wait_ms; /* see struct task_put */
     peer_no from;    /* 0: nobody waits for the answer, and may come again */
     struct call_file file; /* file of its body */
-    msec_t too_long; /* time by which its wait would be longer than max_wait; 0: it is not, or not known */
+    struct put_refused why;
 };
 
 /* The endpoint is down, or paused; one whose breaker lets somebody try is not: else none would ever find out
@@ -124,11 +125,11 @@ static int admit(void *ctx, uint64_t *body)
 
     if (!has_its_file(at))
         return SQ_EBUSY;
-    at->too_long = too_long(p, at);
-    if (at->too_long > 0)
+    at->why.ms = too_long(p, at);
+    if (at->why.ms > 0)
         return is_too_long(p, FULL_WAIT);
-    at->too_long = over_quota(p, at);
-    if (at->too_long > 0)
+    at->why.ms = over_quota(p, at);
+    if (at->why.ms > 0)
         return is_too_long(p, FULL_QUOTA);
     rc = room_for(at);
     *body = at->body;
@@ -150,12 +151,25 @@ static void promise(struct part *p, task_no no)
     engine_promise(&p->e, no, ours, v.eta == TASK_ETA_SERVICE ? v.eta_ms : -1);
 }
 
+/* Says what waits, and when enough of it may have started. */
+static void say_units(const struct part *p, struct put *at)
+{
+    const struct tqueue *q = tqueue_find(&p->e, at->s->queue.p, at->s->queue.n);
+    struct task_view v;
+
+    engine_foresee_room(&p->e, at->s, &v);
+    if (v.waiting > 0)
+        tasktab_reckon(p, &v);
+    at->why = (struct put_refused){ v.young && v.eta == TASK_ETA_PACE ? 0 : ms_max(v.eta_ms, 0), q->units,
+                                    q->pool->rules.max_waiting_units };
+}
+
 static int put_row(struct part *p, const struct task_put *r, peer_no from, uint64_t *tasks, task_no *no,
-                   msec_t *too_long)
+                   struct put_refused *why)
 {
     struct tasktab *t = p->tab;
     struct put at = { { p, *tasks - tasktab_part_tasks(p) }, r->body, 0, NULL,
-                      u64_min(r->may_wait_ms, DELAY_MAX_MS), from, { 0 }, 0 };
+                      u64_min(r->may_wait_ms, DELAY_MAX_MS), from, { 0 }, { 0 } };
     struct submit s = { .queue = tasktab_text(r->queue),
                         .key1 = tasktab_text(r->key1),
                         .key2 = tasktab_text(r->key2),
@@ -184,7 +198,9 @@ static int put_row(struct part *p, const struct task_put *r, peer_no from, uint6
     if (!call_has_file(r->body.p, r->body.n, &at.file)) /* no payload of another kind begins so */
         at.file.length = 0;
     rc = engine_submit(&p->e, &s, no);
-    *too_long = at.too_long;
+    if (rc == SQ_EFULL && p->e.full == FULL_UNITS)
+        say_units(p, &at);
+    *why = at.why;
     if (rc == 0)
         promise(p, *no);
     else
@@ -198,15 +214,15 @@ static int put_row(struct part *p, const struct task_put *r, peer_no from, uint6
 }
 
 int tasktab_put_one(struct part *p, const struct task_put *r, peer_no from, uint64_t *tasks, task_no *no,
-                    msec_t *too_long)
+                    struct put_refused *why)
 {
-    return put_row(p, r, from, tasks, no, too_long);
+    return put_row(p, r, from, tasks, no, why);
 }
 
 int tasktab_put_here(struct part *p, const struct task_put *put, task_no *no)
 {
     uint64_t tasks = tasktab_tasks(p->tab);
-    msec_t too_long;
+    struct put_refused why;
 
-    return put_row(p, put, 0, &tasks, no, &too_long);
+    return put_row(p, put, 0, &tasks, no, &why);
 }

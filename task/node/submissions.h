@@ -8,10 +8,14 @@
 /* Delays run from the end of the millisecond in which they came: a partition's clock shows the
  * begin of its turn. 0: none. */
 msec_t tasktab_delay(const struct tasktab *t, const struct part *p, msec_t ms);
-/* Submits like engine_submit(). from: on whose link the pieces of its body came, if it is large. tasks: those of the node, before and after. *too_long: time by which its wait would
- * be longer than max_wait; 0: it is not, or not known. */
+struct put_refused { /* word of a bound; 0: nothing */
+    msec_t ms; /* time by which its wait would be longer than max_wait, or until there may be room */
+    uint64_t units, max_units; /* FULL_UNITS: wait in the queue, of at most */
+};
+/* Submits like engine_submit(). from: on whose link the pieces of its body came, if it is large. tasks: those
+ * of the node, before and after. */
 SQ_CHECK int tasktab_put_one(struct part *p, const struct task_put *r, peer_no from, uint64_t *tasks, task_no *no,
-                             msec_t *too_long);
+                             struct put_refused *why);
 /* Submits one alone. */
 SQ_CHECK int tasktab_put_here(struct part *p, const struct task_put *put, task_no *no);
 

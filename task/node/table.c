@@ -224,6 +224,7 @@ static void count_part(const struct part *p, struct tasktab_counts *n)
     histo_join(&n->engine.eta_error_told, &c->eta_error_told);
     n->scheduled += in[TASK_SCHEDULED] + in[TASK_RETRYING];
     n->waiting += in[TASK_WAITING];
+    n->waiting_units += p->e.units;
     n->running += in[TASK_RUNNING];
     n->finals += in[TASK_SUCCEEDED] + in[TASK_CANCELLED] + in[TASK_EXPIRED] + in[TASK_DEAD];
     n->dead_now += in[TASK_DEAD];

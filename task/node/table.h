@@ -129,7 +129,7 @@ struct tasktab_counts { /* ever, or now */
     uint64_t too_long; /* submissions refused by max_wait */
     uint64_t eta_crowded; /* looks at queues for which the operator's service has no place */
     uint64_t stale_orders, lost_bodies;
-    uint64_t core_bytes, waiting_bytes, oldest_ms, epoch;
+    uint64_t core_bytes, waiting_bytes, waiting_units, oldest_ms, epoch;
     double full; /* part of max_tasks, of the node or of a partition, that does not give way: the largest */
     uint64_t held[TASK_NHOLDS]; /* numbers of those that wait, as counted in the last seconds */
     uint64_t schedules;

@@ -21,6 +21,8 @@ static const struct metric_row tab_rows[] = {
         "Tasks that wait, run or are dead, by max_tasks of the node, or of the partition that is nearest to its own"),
     ROW("scheduled", GAUGE, scheduled, "Tasks whose delay or back-off runs"),
     ROW("waiting", GAUGE, waiting, "Tasks in line"),
+    ROW("waiting_units", GAUGE, waiting_units,
+        "Units (cost) of tasks that wait in line, for their moment, or between two attempts"),
     ROW("waiting_bytes", GAUGE, waiting_bytes, "Bytes of payloads of tasks that are not over"),
     ROW("running", GAUGE, running, "Tasks that a worker has"),
     ROW("final", GAUGE, finals, "Tasks that have ended, and are kept"),

@@ -88,6 +88,7 @@ static struct {
     const char *busy; /* takes of this queue are refused */
     const char *full; /* the line of this queue, or "*" of any, is too long */
     uint8_t full_by;  /* enum task_full; 0: FULL_WAIT */
+    uint64_t full_units, full_max_units;
     uint32_t take_wait_ms; /* of the last take */
     const char *deaf; /* takes of this queue hear nothing */
     const char *payload; /* of all that are taken; NULL: each its own */
@@ -145,7 +146,8 @@ static inline void put(const struct task_put *q, struct task_put_row *a)
         }
     if (node.full != NULL && (node.full[0] == '*' || strcmp(q->queue, node.full) == 0)) {
         *a = (struct task_put_row){ .code = (uint8_t)(CODE_FULL + (node.full_by != 0 ? node.full_by : FULL_WAIT)),
-                                    .too_long_ms = 3000 };
+                                    .too_long_ms = 3000, .units = node.full_units,
+                                    .max_units = node.full_max_units };
         return;
     }
     (void)call_has_file(q->body.p, q->body.n, &node.file_of);

@@ -28,7 +28,7 @@ static void run(unsigned shard)
     uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1);
     uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS), bad = 0;
     uint64_t steps = 0, entries = 0, started = 0, kills = 0, torn = 0, moves = 0, jumps = 0;
-    uint64_t again = 0, failovers = 0, sleeps = 0;
+    uint64_t again = 0, failovers = 0, sleeps = 0, no_units = 0;
     static struct world w;
 
     for (uint64_t i = shard; i < n; i += SHARDS) {
@@ -44,13 +44,15 @@ static void run(unsigned shard)
         moves += w.moves;
         jumps += w.jumps;
         sleeps += w.sleeps;
+        no_units += w.no_units;
         again += w.shared.again;
         failovers += w.shared.failovers;
         world_free(&w);
     }
     printf("%lu steps, %lu entries, %lu starts, %lu kills, %lu torn groups, %lu moves, "
-           "%lu jumps, %lu sleeps, %lu commands to Redis again, %lu failovers\n",
-           steps, entries, started, kills, torn, moves, jumps, sleeps, again, failovers);
+           "%lu jumps, %lu sleeps, %lu commands to Redis again, %lu failovers, "
+           "%lu without room for their units\n",
+           steps, entries, started, kills, torn, moves, jumps, sleeps, again, failovers, no_units);
     cr_assert_eq(bad, 0);
 }
 

@@ -39,11 +39,23 @@ static struct task_own draw_own(struct world *w)
     return o;
 }
 
+/* J36: what gets in fits, and only what does not is refused. */
+static void check_bound(struct world *w, const struct said *s, uint64_t units)
+{
+    uint64_t most = w->plan.rules.max_waiting_units, cost = own_cost(&s->own);
+    bool fits = most == 0 || units == 0 || units + cost <= most;
+
+    if ((s->rc == 0 && !fits) || (s->rc == SQ_EFULL && w->e->full == FULL_UNITS && fits))
+        world_broke(w, "J36: %lu units wait of %lu, %lu more: %d", units, most, cost, s->rc);
+    w->no_units += s->rc == SQ_EFULL && w->e->full == FULL_UNITS;
+}
+
 static void submit(struct world *w)
 {
     const struct plan *p = &w->plan;
     struct said *s = actors_say(w, SAID_SUBMIT, 0);
     struct submit q = { 0 };
+    uint64_t units;
 
     s->queue = (unsigned)rng_below(&w->rng, p->queues);
     s->key1 = (unsigned)rng_below(&w->rng, p->keys + 1);
@@ -76,7 +88,9 @@ static void submit(struct world *w)
         q.on_conflict = s->on_conflict = (enum unique_conflict)rng_below(&w->rng, UNIQUE_NCONFLICTS);
     }
     uniques_read(w);
+    units = model_units(w, s->queue);
     s->rc = engine_submit(w->e, &q, &s->no);
+    check_bound(w, s, units);
     if (s->unique != 0)
         uniques_check(w, s);
     w->submitted += s->rc == 0;

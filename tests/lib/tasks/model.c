@@ -407,6 +407,38 @@ static void check_there(struct world *w, struct mtask *t)
         world_broke(w, "J8: task %lx waits for a moment of the wall that is here", t->no);
 }
 
+uint64_t model_units(const struct world *w, unsigned queue)
+{
+    uint64_t sum = 0;
+
+    for (task_slot s = 0; s < w->e->store.n_slots; s++) {
+        struct task_view v;
+
+        if (!task_state_waits((enum task_state)task_at(&w->e->store, s)->state))
+            continue;
+        look_at_task(w->e, s, &v);
+        sum += (unsigned)(v.queue[1] - '0') == queue ? own_cost(v.own) : 0;
+    }
+    return sum;
+}
+
+static void check_units(struct world *w)
+{
+    uint64_t all = 0;
+
+    for (unsigned i = 0; i < w->plan.queues; i++) {
+        struct trec_text name = task_text('q', i);
+        const struct tqueue *q = tqueue_find(w->e, name.p, name.n);
+        uint64_t units = model_units(w, i);
+
+        all += units;
+        if ((q != NULL ? q->units : 0) != units)
+            world_broke(w, "J36: %lu units wait in queue %u, it says %lu", units, i, q != NULL ? q->units : 0);
+    }
+    if (all != w->e->units)
+        world_broke(w, "J36: %lu units wait, the partition says %lu", all, w->e->units);
+}
+
 void model_check(struct world *w, bool all)
 {
     struct model *m = w->model;
@@ -415,6 +447,7 @@ void model_check(struct world *w, bool all)
 
     for (unsigned i = 0; i < (all ? m->n : 4) && m->n > 0; i++)
         check_there(w, &m->v[all ? i : rng_below(&w->rng, m->n)]);
+    check_units(w);
     if (!all)
         return;
     for (enum task_state s = TASK_SCHEDULED; s < TASK_NSTATES; s++)

@@ -98,6 +98,8 @@ void model_redefined(struct model *m);
 void model_redriven(struct world *w, unsigned queue);
 /* The plan's, or the task's own. */
 struct task_rules model_rules(const struct world *w, const struct mtask *t);
+/* J36: units that wait in a queue, counted anew. */
+uint64_t model_units(const struct world *w, unsigned queue);
 /* A task starts, before its answer: order, limits, not early. */
 void model_start(struct world *w, const struct said *s);
 /* After a step: a sample, or all. */

@@ -117,4 +117,6 @@ void plan_draw_tasks(struct plan *p, uint64_t seed)
         plan_draw_units(&p->rules.key_units_1, &g);
     if (rng_chance(&g, 0.2))
         plan_draw_units(&p->rules.below_units_1, &g);
+    if (rng_chance(&g, 0.25))
+        p->rules.max_waiting_units = between(&g, 1, p->costly > 0 ? 10 * p->cost_most : 30);
 }

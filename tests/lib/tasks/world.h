@@ -40,6 +40,7 @@ struct world {
     msec_t due[WORLD_TASKS]; /* by slot: of those that enter in the advance that runs */
     uint64_t entries; /* by the clock */
     uint64_t kills, torn, refused, snapshots, moves, jumps, sleeps, submitted, started, steps;
+    uint64_t no_units; /* submissions refused by max_waiting_units */
     char why[400]; /* what broke; "" */
 };
 

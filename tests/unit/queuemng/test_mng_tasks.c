@@ -41,6 +41,23 @@ Test(mng_tasks, routers_know_the_largest_cost_and_nodes_if_it_is_no_default)
     done(r);
 }
 
+Test(mng_tasks, nodes_know_max_waiting_units_and_tell_what_waits)
+{
+    struct pr *r = rig(1, "{\"match\": \"images\"}");
+    struct pool_def d = { .max_waiting_units = 0 };
+    struct task_rules rules;
+    struct err e;
+
+    cr_assert_eq(pr_pool(r, "{\"match\": \"images\", \"max_waiting_units\": 500000}", &e), 0);
+    cr_expect(pr_pool(r, "{\"match\": \"images\", \"max_waiting_units\": -1}", &e) < 0);
+    pool_def_rules(&d, &rules);
+    cr_expect_eq(rules.max_waiting_units, 0);
+    d.max_waiting_units = 500000;
+    pool_def_rules(&d, &rules);
+    cr_expect_eq(rules.max_waiting_units, 500000);
+    done(r);
+}
+
 static void keep_view(void *ctx, const void *view)
 {
     *(struct mng_pool_view *)ctx = *(const struct mng_pool_view *)view;

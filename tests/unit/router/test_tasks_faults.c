@@ -34,6 +34,27 @@ Test(tasks_faults, no_room_names_the_bound_that_is_reached)
     }
 }
 
+Test(tasks_faults, units_without_room_are_refused_with_the_bound_and_the_range)
+{
+    static const char says[] = "there is no room for a task of 70 units now: 950 of at most 1000 wait in its queue "
+                               "(max_waiting_units), 1 to 50 would fit; submit again later";
+
+    node.full = "images";
+    node.full_by = FULL_UNITS;
+    node.full_units = 950;
+    node.full_max_units = 1000;
+    cr_expect_eq(ask("POST", "/v1/queues/images/tasks", "{\"payload\":1,\"cost\":70}"), 503);
+    cr_expect_str_eq(str("code"), "queue_full");
+    cr_expect_str_eq(str("detail"), says);
+    cr_expect(strstr(got, "Retry-After: 3\r\n") != NULL, "%s", got);
+    cr_expect_eq(ask("POST", "/v1/queues/images/tasks/batch", "[{\"payload\":1,\"cost\":70}]"), 207);
+    cr_expect(strstr(got, says) != NULL && strstr(got, "\"retry_after_s\":3") != NULL, "%s", got);
+    node.full_units = 1000;
+    cr_expect_eq(ask("POST", "/v1/queues/images/tasks", "{\"payload\":1}"), 503);
+    cr_expect_str_eq(str("detail"), "there is no room for a task of 1 units now: 1000 of at most 1000 wait in its "
+                                    "queue (max_waiting_units), none would fit; submit again later");
+}
+
 Test(tasks_faults, nobody_has_the_partition)
 {
     send_pools(4, 5, 0);

@@ -179,6 +179,43 @@ Test(task_figures, max_wait_counts_units)
     cr_expect_eq(put_costing(1000000000).code, CODE_FULL + FULL_WAIT, "it would hold up the line for years");
 }
 
+Test(task_figures, units_without_room_are_refused_with_what_waits_and_when_there_may_be_room)
+{
+    struct task_rules rules;
+    struct task_put_row r;
+    struct tasktab_counts n;
+    uint64_t said = 0;
+
+    open_part(3, 8);
+    rules_default(&rules);
+    rules.max_waiting_units = 1000;
+    cr_assert_eq(engine_define(&tasktab_part(t, 3)->e, "q*", &rules), 0);
+    for (unsigned i = 0; i < 10; i++)
+        cr_assert_eq(put_costing(100).code, CODE_DONE);
+    r = put_costing(50);
+    cr_expect_eq(r.code, CODE_FULL + FULL_UNITS);
+    cr_expect_eq(r.too_long_ms, 0, "nobody knows the pace");
+    cr_expect(r.units == 1000 && r.max_units == 1000);
+    for (unsigned i = 0; i < 5; i++) {
+        pass(1000);
+        cr_assert_eq(take(RTR, "q", 1, 0)->n, 1);
+    }
+    r = put_costing(800);
+    cr_expect_eq(r.code, CODE_FULL + FULL_UNITS);
+    cr_expect_eq(r.units, 500);
+    cr_expect(r.too_long_ms >= 3000 && r.too_long_ms <= 5000, "%u: a second for each hundred", r.too_long_ms);
+    r = put_costing(500);
+    cr_expect_eq(r.code, CODE_DONE);
+    cr_expect_eq(r.max_units, 0);
+    tasktab_count(t, &n);
+    cr_expect_eq(n.waiting_units, 1000);
+    pass(2000);
+    for (uint32_t i = 0; i < out.n; i++)
+        if (out.v[i].m.type == MSG_PART_STATUS)
+            said = out.v[i].m.part_status.v[0].waiting_units;
+    cr_expect_eq(said, 1000);
+}
+
 static uint8_t put_that_may_go_elsewhere(uint64_t may_wait_ms)
 {
     struct task_put one = of_key("", 0, "");

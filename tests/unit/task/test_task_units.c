@@ -61,6 +61,94 @@ Test(task_units, keys_share_units_whatever_their_tasks_cost)
 }
 
 /* A round is a step for those who wake, not one for each who owes. (Amortised: many may wake in one.) */
+static int submits(struct enginerig *r, struct submit s)
+{
+    task_no no;
+    int rc;
+
+    s.queue = rig_text("q");
+    rc = engine_submit(&r->e, &s, &no);
+    rig_flush(r);
+    return rc;
+}
+
+static uint64_t units_of_q(const struct enginerig *r)
+{
+    const struct tqueue *q = tqueue_find(&r->e, "q", 1);
+
+    cr_expect_eq(r->e.units, q != NULL ? q->units : 0);
+    return r->e.units;
+}
+
+/* J36. */
+Test(task_units, a_line_has_max_waiting_units_at_most_and_its_first_task_always_fits)
+{
+    struct submit late = costing("a", 40);
+    struct task_rules rules;
+    struct enginerig r;
+    uint64_t lease;
+    task_no no;
+
+    rules_default(&rules);
+    rules.max_waiting_units = 100;
+    rules.max_attempts = 2;
+    rules.retry_min_ms = rules.retry_max_ms = 1000;
+    rules.retry_jitter = 0;
+    rig_init(&r, &rules);
+    cr_expect_eq(submits(&r, costing("a", 500)), 0, "nothing waits");
+    cr_expect_eq(submits(&r, costing("a", 1)), SQ_EFULL);
+    cr_expect_eq(r.e.full, FULL_UNITS);
+    rig_restart(&r, 1);
+    cr_expect_eq(units_of_q(&r), 500);
+    no = rig_take(&r, &lease);
+    rig_flush(&r);
+    cr_expect_eq(units_of_q(&r), 0, "it has started");
+    cr_expect_eq(submits(&r, costing("a", 60)), 0);
+    late.delay_ms = 60000;
+    cr_expect_eq(submits(&r, late), 0, "what is delayed waits, too");
+    cr_expect_eq(submits(&r, costing("a", 1)), SQ_EFULL);
+    late.delay_ms = 1;
+    late.own.cost = 0;
+    cr_expect_eq(submits(&r, late), SQ_EFULL);
+    cr_assert_eq(engine_nack(&r.e, no, lease, -1, &(const struct attempt){ .end = ATTEMPT_GIVEN_BACK }), 0);
+    rig_flush(&r);
+    cr_expect_eq(units_of_q(&r), 600, "what is tried again comes back, bound or not");
+    rig_restart(&r, 1000);
+    cr_expect_eq(units_of_q(&r), 600);
+    cr_assert_eq(engine_cancel(&r.e, no), 0);
+    rig_flush(&r);
+    cr_expect_eq(units_of_q(&r), 100);
+    rig_compare(&r);
+    rig_fini(&r);
+}
+
+Test(task_units, the_dead_leave_the_sum_and_come_back_when_they_are_redriven)
+{
+    struct task_rules rules;
+    struct enginerig r;
+    uint64_t lease;
+    task_no no;
+
+    rules_default(&rules);
+    rules.max_waiting_units = 10;
+    rules.max_attempts = 1;
+    rules.ttl_ms = 1000;
+    rig_init(&r, &rules);
+    cr_assert_eq(submits(&r, costing("a", 10)), 0);
+    no = rig_take(&r, &lease);
+    cr_assert_eq(engine_nack(&r.e, no, lease, -1, &(const struct attempt){ .end = ATTEMPT_GIVEN_BACK }), 0);
+    rig_flush(&r);
+    cr_expect_eq(units_of_q(&r), 0);
+    cr_expect_eq(submits(&r, costing("b", 10)), 0);
+    cr_assert_eq(engine_redrive(&r.e, no), 0);
+    rig_flush(&r);
+    cr_expect_eq(units_of_q(&r), 20);
+    rig_advance(&r, 1001);
+    cr_expect_eq(units_of_q(&r), 0, "they have expired");
+    rig_compare(&r);
+    rig_fini(&r);
+}
+
 Test(task_units, keys_in_debt_cost_no_steps)
 {
     enum { KEYS = 5000 };

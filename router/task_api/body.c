@@ -130,6 +130,10 @@ static const char *const outcomes[] = { "succeeded", "failed", "dead" };
 
 /* How each kind is read, what it must be, how its range is said, its words. */
 #define HOW_value   json_value, RANGE_BYTES, NULL, " is too large: it may be"
+#define WAY_OF_LARGE "at most 524288 bytes; a larger one goes by /v1/call with Prefer: respond-async, up to " \
+                     "max_body of its pool"
+#define HOW_sent      json_text, RANGE_UNSAID, NULL, " must be a string, a body of " WAY_OF_LARGE
+#define HOW_sent_json json_value, RANGE_UNSAID, NULL, " is too large: it may be a body of " WAY_OF_LARGE
 #define HOW_text    json_text, RANGE_BYTES, NULL, " must be a string"
 #define HOW_visible json_visible, RANGE_BYTES, NULL, " must be visible ASCII characters, a string"
 #define HOW_words   json_words, RANGE_UNSAID, NULL, \

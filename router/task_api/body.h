@@ -21,9 +21,9 @@ enum task_verb { VERB_ACK, VERB_NACK, VERB_EXTEND, TASK_NVERBS }; /* see enum ta
     X(PATH, path, text, 1, CALL_PATH_MAX)                                                \
     X(METHOD, method, text, 1, CALL_METHOD_MAX)                                          \
     X(HEADERS, headers, value, 2, TASK_BODY_MAX)                                         \
-    X(BODY, body, text, 0, TASK_BODY_MAX)                                                \
-    X(BODY_JSON, body_json, value, 1, TASK_BODY_MAX)                                     \
-    X(BODY_BASE64, body_base64, text, 0, 2 * TASK_BODY_MAX)                              \
+    X(BODY, body, sent, 0, TASK_BODY_MAX)                                                \
+    X(BODY_JSON, body_json, sent_json, 1, TASK_BODY_MAX)                                     \
+    X(BODY_BASE64, body_base64, sent, 0, 2 * TASK_BODY_MAX)                              \
     X(KEY, key, key, 1, 2 * TASK_NAME_MAX + 1)                                           \
     X(DELAY, delay, span, 0, DELAY_MAX_MS)                                               \
     X(AT, at, moment, 1, INT64_C(253402300799000))                                       \

@@ -637,6 +637,41 @@ Test(tasks_http, a_payload_beyond_its_pool_s_bound_is_refused)
     cr_expect_eq(ask("POST", "/v1/queues/images/tasks", body), 413);
 }
 
+/* As JSON up to 2 MiB are read, of which a payload may be a part. */
+static void tells_the_limit(const char *path, const char *begins, const char *ends, const char *says)
+{
+    static char big[600000];
+    char head[300];
+
+    memset(big, 'x', sizeof(big));
+    memcpy(big, begins, strlen(begins));
+    memcpy(big + sizeof(big) - strlen(ends), ends, strlen(ends));
+    snprintf(head, sizeof(head), "POST %s HTTP/1.1\r\nHost: a\r\n%sContent-Length: %zu\r\n\r\n", path, bearer,
+             sizeof(big));
+    n_got = 0;
+    cr_assert(send(w.fd, head, strlen(head), MSG_NOSIGNAL) > 0);
+    for (size_t at = 0; at < sizeof(big);) {
+        ssize_t n = send(w.fd, big + at, sizeof(big) - at, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+        at += n > 0 ? (size_t)n : 0;
+        ev_turn(w.ev, false);
+    }
+    UNTIL((more(), whole(got) > 0));
+    cr_expect(strstr(got, says) != NULL, "%s", got);
+    cr_expect_eq(node.n, 0);
+}
+
+Test(tasks_http, what_is_larger_than_any_submission_is_told_the_limit_and_the_way)
+{
+    static const char way[] = "at most 524288 bytes; a larger one goes by /v1/call with Prefer: respond-async, up to "
+                              "max_body of its pool";
+
+    tells_the_limit("/v1/queues/gen/tasks", "{\"path\":\"/a\",\"body_json\":\"", "\"}", way);
+    tells_the_limit("/v1/queues/gen/tasks", "{\"path\":\"/a\",\"body\":\"", "\"}", way);
+    tells_the_limit("/v1/queues/gen/tasks/batch", "[{\"path\":\"/a\",\"body_json\":\"", "\"}]", way);
+    tells_the_limit("/v1/queues/images/tasks", "{\"payload\":\"", "\"}", "of 1 to 524288 bytes");
+}
+
 Test(tasks_http, strangers_can_do_nothing)
 {
     cr_expect_eq(call("POST", "/v1/queues/images/tasks", "{}"), 401);

@@ -35,7 +35,10 @@ SEGMENT_C := $(filter-out %/main.c,$(wildcard segment/*/*.c))
 TASK_C := $(filter-out %/main.c,$(wildcard task/*/*.c))
 CTL_C := $(wildcard queuemng/ctl/*.c queuemng/ctl_*/*.c)
 DEF_C := $(addprefix queuemng/policy/,def_kind.c queue_def.c budget_def.c unit_rate_def.c endpoint_def.c endpoint_url.c pool_def.c route_def.c schedule.c) queuemng/access/tokens.c
+REHEARSE_C := $(wildcard rehearse/*.c)
 QUEUEMNG_C := $(filter-out %/main.c $(CTL_C),$(wildcard queuemng/*/*.c))
+# What a rehearsal takes of the processes.
+PLAYED_C := queuemng/policy/release.c queuemng/policy/eta_lane.c segment/line/segq.c segment/line/block.c
 SWARM_C := $(wildcard tests/bench/swarm/*.c)
 PAGE_FILES := $(sort $(wildcard deploy/page/*.html deploy/page/*.css deploy/page/*.js deploy/page/*.json)) clients/js/segq.js clients/js/segq_events.js
 DASH_FILES := $(sort $(wildcard deploy/dashboard/*.html deploy/dashboard/*.css deploy/dashboard/*.js))
@@ -73,7 +76,7 @@ $(B)/obj/%.o: %.c | $(GEN_H) $(B)/gen/version.h
 	@$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
 $(B)/libsegq.a: $(call o,$(COMMON_C)) $(PROTOS:proto/%.proto=$(B)/obj/gen/%.o)
 	@rm -f $@; ar rcs $@ $^
-$(B)/libcores.a: $(call o,$(ROUTER_C) $(SEGMENT_C) $(TASK_C) $(QUEUEMNG_C)) $(B)/obj/gen/page_blob.o $(B)/obj/gen/dash_blob.o
+$(B)/libcores.a: $(call o,$(ROUTER_C) $(SEGMENT_C) $(TASK_C) $(QUEUEMNG_C) $(REHEARSE_C)) $(B)/obj/gen/page_blob.o $(B)/obj/gen/dash_blob.o
 	@rm -f $@; ar rcs $@ $^
 
 # ---- programs ----------------------------------------------------------------------
@@ -81,7 +84,7 @@ $(B)/bin/router: $(call o,router/service/main.c $(ROUTER_C)) $(B)/obj/gen/page_b
 $(B)/bin/segment: $(call o,segment/service/main.c $(SEGMENT_C)) $(B)/libsegq.a
 $(B)/bin/task: $(call o,task/service/main.c $(TASK_C)) $(B)/libsegq.a
 $(B)/bin/queuemng: $(call o,queuemng/service/main.c $(QUEUEMNG_C)) $(B)/obj/gen/dash_blob.o $(B)/libsegq.a
-$(B)/bin/segqctl: $(call o,$(CTL_C) $(DEF_C)) $(B)/libsegq.a
+$(B)/bin/segqctl: $(call o,$(CTL_C) $(DEF_C) $(REHEARSE_C) $(PLAYED_C)) $(B)/libsegq.a
 $(B)/bin/rt_cluster: $(call o,router/rt_cluster.c) $(B)/libsegq.a
 $(B)/bin/seg_cluster: $(call o,segment/seg_cluster.c) $(B)/libsegq.a
 $(B)/bin/task_cluster: $(call o,task/task_cluster.c) $(B)/libsegq.a

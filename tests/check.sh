@@ -20,6 +20,8 @@ for p in router segment task queuemng rt_cluster seg_cluster task_cluster; do
     done
 done
 
+if out=$("$bin/segqctl" rehearse conf/night.yaml 2>&1) && ! grep -q "^  NOT" <<<"$out"; then ok; else no "rehearse conf/night.yaml: $out"; fi
+
 for sample in deploy/endpoints/*.yaml; do
     if out=$("$bin/queuemng" -t -c "$sample" 2>&1); then ok; else no "queuemng -t -c $sample: $out"; fi
 done

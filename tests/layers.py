@@ -124,11 +124,12 @@ ROOMS = {
     "queuemng/service": (MIXED, COMMON + ["common/redis", "queuemng/access", "queuemng/policy", "queuemng/state",
                                           "queuemng/core", "queuemng/store", "queuemng/monitor",
                                           "queuemng/logbook", "queuemng/process", "queuemng/admin"]),
+    "rehearse": (PURE, ["common/base", "common/config", "common/ticket", "segment/line", "queuemng/policy"]),
     "queuemng/ctl_view": (PURE, ["common/base", "common/config", "common/task"]),
     "queuemng/ctl_ask": (MIXED, ["common/base", "common/config", "common/task", "queuemng/policy",
                                  "queuemng/ctl_view"]),
     "queuemng/ctl": (MIXED, ["common/base", "common/config", "common/json", "common/ticket", "common/task",
-                             "common/supervisor", "queuemng/access", "queuemng/policy",
+                             "common/supervisor", "queuemng/access", "queuemng/policy", "rehearse",
                              "queuemng/ctl_ask", "queuemng/ctl_view"]),
 }
 # Files that are not pure in a room that is.

@@ -3,7 +3,7 @@ import glob
 import os
 import sys
 
-TOPS = ("common", "router", "segment", "task", "queuemng")  # the product
+TOPS = ("common", "router", "segment", "task", "queuemng", "rehearse")  # the product
 counts = {True: 0, False: 0}
 os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 

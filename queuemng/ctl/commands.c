@@ -13,6 +13,7 @@
 #include "queuemng/ctl/files.h"
 #include "queuemng/ctl/live.h"
 #include "queuemng/ctl/options.h"
+#include "queuemng/ctl/rehearsal.h"
 #include "queuemng/ctl/request.h"
 #include "queuemng/ctl/tickets.h"
 #include "queuemng/ctl/token_file.h"
@@ -20,6 +21,7 @@
 #include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl_view/task_view.h"
 #include "queuemng/policy/pool_def.h"
+#include "rehearse/night.h"
 
 #define QUEUES "/v1/admin/queues/*"
 #define ENDPT  "/v1/admin/endpoints/*"
@@ -248,6 +250,8 @@ const struct cmd ctl_cmds[] = {
     { "edit", "queue|pool|endpoint|budget|route NAME", 2, 2, "its definition in $EDITOR; then as apply",
       .run = cmd_edit, .options = "dry-run", .text_only = true,
       .undo = "edit; it prints the old values" },
+    { "rehearse", "NIGHT.yaml", 1, 1, "plays a night on a virtual clock: waits, load of each process, promises",
+      .run = cmd_rehearse, .keys = night_keys, .options = "html vary", READS },
     { "pause", "QUEUE", 1, 1, "nobody is let in; joins and polls go on",
       SENDS("POST", QUEUES "/pause", view_state), .undo = "resume" },
     { "resume", "QUEUE", 1, 1, "ends a pause", SENDS("POST", QUEUES "/resume", view_state),

@@ -280,7 +280,7 @@ static void put_argument(struct ctl *c, struct buf *b, const char *cur, const st
         p += strcspn(p, " ") + (strchr(p, ' ') != NULL);
     p += strspn(p, "[");
     snprintf(word, sizeof(word), "%.*s", (int)strcspn(p, " ]|"), p);
-    if (cmd_keys(d) != NULL && at >= pairs_at(d))
+    if (cmd_keys(d) != NULL && strchr(d->takes, '=') != NULL && at >= pairs_at(d))
         put_keys(b, cur, cmd_keys(d), "");
     else if (strcmp(word, "NODE") == 0)
         put_names(c, b, cur, "/v1/admin/cluster", "nodes", "name");

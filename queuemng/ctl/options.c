@@ -97,6 +97,11 @@ const struct ctl_option ctl_options[] = {
     { "server-token-file", 0, "F", SETS(TEXT, server_token_file), .few = true,
       .help = "task import: holds the token of a server that may submit (default: "
               "DIR/secrets/task.token)" },
+    { "html", 0, "FILE", SETS(TEXT, html), .few = true,
+      .help = "rehearse: write a page with graphs, which needs nothing else" },
+    { "vary", 0, "KEY=V,V", SETS(TEXT, vary), .few = true,
+      .help = "rehearse: play it with each of these values, side by side: routers=2,4,8, rate=200..600 "
+              "(five steps), nodes, max_active, or any key of the file (crowd.no_shows=2,10)" },
     { "yes", 0, NULL, SETS(FLAG, yes),
       .help = "do not ask for confirmation, where an order cannot be undone" },
     { "output", 'o', "FORM", SETS(WORD, form), .of = "table json yaml",

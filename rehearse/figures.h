@@ -1,0 +1,63 @@
+/* figures.h: what came of a night: a row per second, marks, sums, waits by time of arrival. Pure. */
+#ifndef SEGQ_REHEARSE_FIGURES_H
+#define SEGQ_REHEARSE_FIGURES_H
+
+#include "rehearse/calendar.h"
+#include "rehearse/night.h"
+
+#define FIGURES_BINS  60 /* parts of the night, by arrival */
+#define FIGURES_WHYS  16
+#define FIGURES_MARKS 256
+
+struct second {
+    uint32_t waiting, joined, released, inside, polls, gave_up;
+    float allowed, backend;
+    uint8_t why; /* place in figures.why: it limited */
+};
+
+struct mark {
+    uint32_t ms;
+    char text[60];
+};
+
+struct bin { /* people who came in a part of the night; in s; -1: nobody of them is in */
+    uint32_t came, in;
+    double p50, p95, p99, most;
+    double told_p50; /* time that they were told as they joined; -1: none */
+    double off_p50;  /* |told - came true| */
+};
+
+struct figures {
+    struct second *s; /* owned: n */
+    float *cpu;       /* owned: n times procs: share of a core; routers, then nodes */
+    uint32_t n, procs, routers;
+    char why[FIGURES_WHYS][NAME_MAX_LEN + 1];
+    uint32_t why_s[FIGURES_WHYS], n_why;
+    struct mark mark[FIGURES_MARKS];
+    uint32_t n_marks;
+    /* sums */
+    uint64_t people, joined, refused, admitted, gave_up, timed_out, no_shows, waiting, ready, coming;
+    uint64_t polls, held, late, thrown_out, crashes, overtaken, out_of_order, grew, over_limit;
+    double slowest_s; /* the longest that an answer took, for lack of CPU */
+    struct bin bin[FIGURES_BINS], all;
+};
+
+SQ_CHECK int figures_init(struct figures *f, uint32_t seconds, uint32_t routers, uint32_t procs);
+void figures_fini(struct figures *f);
+unsigned figures_why(struct figures *f, const char *why);
+void figures_mark(struct figures *f, uint32_t ms, const char *fmt, ...) SQ_PRINTF(3, 4);
+/* Waits, of the rows. SQ_ENOMEM. */
+SQ_CHECK int figures_waits(struct figures *f, const struct person *v, uint32_t n, uint32_t for_ms);
+
+/* A promise, judged. */
+struct verdict {
+    const char *promise;
+    bool kept;
+    char said[160];
+};
+#define FIGURES_VERDICTS 7
+/* Returns how many are not kept. */
+unsigned figures_judge(const struct figures *f, const struct night *n, struct verdict out[FIGURES_VERDICTS]);
+double figures_most_cpu(const struct figures *f, uint32_t first, uint32_t end, uint32_t *proc, uint32_t *at_s);
+
+#endif

@@ -1,0 +1,276 @@
+/* manager.c: see the header. Pure. */
+#include "rehearse/manager.h"
+
+#include <math.h>
+
+#include "rehearse/state.h"
+
+/* ---- the backend ---- */
+
+static void backend_tick(struct play *p)
+{
+    const struct night_backend *b = &p->n->backend;
+
+    p->entries *= 0.9; /* a mean over a second; those of a tick are added as they come */
+    p->value = b->base + b->per_person * p->inside + b->per_release * p->entries;
+    if (p->now < p->down_until) {
+        p->value = 0;
+        return;
+    }
+    if (b->crash_above > 0 && p->value > b->crash_above) {
+        figures_mark(p->f, p->now, "the backend went down at %.0f", p->value);
+        p->f->crashes++;
+        p->f->thrown_out += p->inside;
+        p->inside = 0;
+        p->turn++;
+        p->down_until = p->now + (uint32_t)b->restart_ms;
+    }
+    if (p->now - p->sampled < b->sample_ms && p->sampled != 0)
+        return;
+    p->sampled = p->now;
+    if (p->now < p->down_until)
+        metric_fail(&p->metric, "down");
+    else
+        metric_set(&p->metric, p->value, 1e9, p->now, p->now);
+}
+
+/* ---- releases ---- */
+
+static uint64_t slots(const struct play *p)
+{
+    uint64_t most = (uint64_t)p->d.max_active, taken = (uint64_t)p->inside + p->ready;
+
+    return most > taken ? most - taken : 0;
+}
+
+static void let_in(struct play *p, const uint32_t *order, uint32_t n, bool passed_over)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        p->v[p->by_order[order[k]]].released = p->now;
+        if (p->last_order != UINT32_MAX && order[k] <= p->last_order)
+            p->f->out_of_order += !passed_over;
+        else
+            p->last_order = order[k];
+    }
+    p->ready += n;
+    p->sec.released += n;
+}
+
+/* From the head on; past a node that is away, but only after a while. Returns how many went in. */
+static uint64_t pop(struct play *p, uint64_t n)
+{
+    static _Thread_local uint32_t out[LINEUP_POP_MAX];
+    uint64_t left = n;
+    bool passed = false;
+
+    for (uint32_t s = p->line.head; s < p->line.n && left > 0; s++) {
+        struct lineup_seg *g = &p->line.v[s];
+        const struct proc *node = &p->node[g->node];
+
+        if (g->q.waiting == 0)
+            continue;
+        if (node->down_ms != 0 && p->now - node->down_ms < p->n->cluster.skip_after_ms)
+            break;
+        passed |= node->down_ms != 0;
+        while (node->down_ms == 0 && left > 0) {
+            uint32_t got = lineup_pop(&p->line, s, (uint32_t)u64_min(left, LINEUP_POP_MAX), out);
+
+            if (got == 0)
+                break;
+            let_in(p, out, got, out[0] < p->last_order && p->f->overtaken > 0);
+            p->f->overtaken += passed ? got : 0;
+            left -= got;
+        }
+    }
+    return n - left;
+}
+
+static void release(struct play *p)
+{
+    const struct metric *metrics[16];
+    struct release_in in = { .now_ms = p->now + 1,
+                             .tick_ms = TICK_MS,
+                             .def = &p->d,
+                             .metrics = metrics,
+                             .n_lanes = 1,
+                             .waiting = { p->line.waiting },
+                             .boost = no_show_boost(&p->no_show, p->d.no_show_boost),
+                             .slots = slots(p) };
+    struct release_out out = { 0 };
+    uint64_t got;
+
+    for (size_t i = 0; i < ARRAY_LEN(metrics); i++)
+        metrics[i] = &p->metric;
+    release_tick(&p->rel, &in, &out);
+    p->allowed = p->d.mode == MODE_SLOTS ? p->release_per_s : out.allowed_per_s;
+    got = pop(p, out.n[0]);
+    release_refund(&p->rel, out.n[0] - got, p->rel.rate_per_s * TICK_MS / 1000);
+    /* two ticks may come together, and a fraction is carried */
+    p->may = fmin(p->may, 2 + 0.2 * p->rel.rate_per_s * p->d.no_show_boost) +
+             p->rel.rate_per_s * p->d.no_show_boost * TICK_MS / 1000;
+    if (p->d.mode != MODE_SLOTS) {
+        p->f->over_limit += (double)got > p->may + 2 ? got - (uint64_t)p->may : 0;
+        p->may = fmax(0, p->may - (double)got);
+    } else {
+        p->f->over_limit += got > in.slots ? got - in.slots : 0;
+    }
+}
+
+/* ---- what people are told ---- */
+
+static void plan(struct play *p)
+{
+    uint64_t coming = p->line.waiting + (uint64_t)(2 * p->join_per_s);
+    struct pace x = pace_plan(coming, p->release_per_s, (uint32_t)p->d.poll_budget_per_s,
+                              (uint32_t)p->d.poll_min_ms, (uint32_t)p->d.poll_max_ms);
+    uint32_t off = x.us_per_place > p->pace.us_per_place ? x.us_per_place - p->pace.us_per_place
+                                                         : p->pace.us_per_place - x.us_per_place;
+
+    if (x.min_ms != p->pace.min_ms || x.max_ms != p->pace.max_ms ||
+        (uint64_t)off * 20 > p->pace.us_per_place) /* like queuemng/release/eta.c */
+        p->pace = x;
+}
+
+static void estimate(struct play *p)
+{
+    bool by_slots = p->d.mode == MODE_SLOTS || p->rel.by_slots;
+    struct eta_in in = { .now_ms = p->now + 1,
+                         .waiting = p->line.waiting,
+                         .released = p->sec.released,
+                         .gone = p->gone,
+                         .allowed = by_slots ? 0 : p->allowed * no_show_boost(&p->no_show, p->d.no_show_boost),
+                         .paused = p->d.state == DEF_PAUSED,
+                         .told_for_ms = pace_longest_ms(&p->pace) };
+
+    if (by_slots && p->line.waiting > 0)
+        in.by_stay = (double)p->d.max_active * 1000 / (double)queue_session_ms(&p->d);
+    in.stopped = !in.paused && (p->d.state == DEF_REJECT || (p->d.mode != MODE_SLOTS && p->allowed <= 0));
+    eta_second(&p->eta, &in);
+    p->gone = 0;
+}
+
+static void rates(struct play *p)
+{
+    double j = p->sec.joined, r = p->sec.released;
+
+    p->join_per_s = j > p->join_per_s ? j : 0.7 * p->join_per_s + 0.3 * j;
+    p->release_per_s = p->release_per_s == 0 ? r : 0.8 * p->release_per_s + 0.2 * r;
+}
+
+/* ---- what happens when ---- */
+
+static void kill_proc(struct play *p, struct proc *x, const char *what, const struct night_event *e)
+{
+    x->down_ms = p->now;
+    x->back_ms = e->for_ms > 0 ? p->now + (uint32_t)e->for_ms : 0;
+    figures_mark(p->f, p->now, "%s %lld is killed", what, (long long)e->no);
+}
+
+static void happens(struct play *p, const struct night_event *e)
+{
+    switch ((enum night_what)e->what) {
+    case KILL_NODE:
+        kill_proc(p, &p->node[e->no - 1], "segment node", e);
+        break;
+    case KILL_ROUTER:
+        kill_proc(p, &p->router[e->no - 1], "router", e);
+        break;
+    case KILL_MANAGER:
+        p->manager_back = e->for_ms > 0 ? p->now + (uint32_t)e->for_ms : UINT32_MAX;
+        figures_mark(p->f, p->now, "the manager is killed");
+        break;
+    case ADD_ROUTER:
+        p->n_routers++;
+        figures_mark(p->f, p->now, "router %u is added", p->n_routers);
+        break;
+    case SET_RATE:
+        figures_mark(p->f, p->now, "rate %g to %g", p->d.release_per_s, e->value);
+        p->d.release_per_s = e->value;
+        break;
+    case SET_MAX:
+        figures_mark(p->f, p->now, "max_active %lld to %.0f", (long long)p->d.max_active, e->value);
+        p->d.max_active = (int64_t)e->value;
+        break;
+    case SET_STATE:
+        figures_mark(p->f, p->now, "%s to %s", def_state_names[p->d.state], def_state_names[e->state]);
+        p->d.state = e->state;
+        break;
+    }
+}
+
+static void come_back(struct play *p, struct proc *v, unsigned n, const char *what)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (v[i].down_ms != 0 && v[i].back_ms != 0 && p->now >= v[i].back_ms) {
+            v[i] = (struct proc){ 0 };
+            figures_mark(p->f, p->now, "%s %u is back", what, i + 1);
+        }
+}
+
+/* Lines of a node that is gone for long are rebuilt on others: its people bring their places. */
+static void rebuild(struct play *p)
+{
+    unsigned n = (unsigned)p->n->cluster.nodes, to;
+
+    for (unsigned i = 0; i < n; i++) {
+        if (p->node[i].down_ms == 0 || p->now - p->node[i].down_ms < p->n->cluster.lost_after_ms)
+            continue;
+        for (to = 0; to < n && p->node[to].down_ms != 0;)
+            to++;
+        for (uint32_t s = p->line.head; to < n && s < p->line.n; s++)
+            if (p->line.v[s].node == i)
+                p->line.v[s].node = (uint16_t)to;
+    }
+}
+
+/* ---- ticks ---- */
+
+void manager_start(struct play *p)
+{
+    plan(p);
+}
+
+void manager_tick(struct play *p)
+{
+    const struct night_event *e = p->n->events.v;
+
+    while (p->next_event < p->n->events.n && e[p->next_event].at_ms <= p->now)
+        happens(p, &e[p->next_event++]);
+    come_back(p, p->router, p->n_routers, "router");
+    come_back(p, p->node, (unsigned)p->n->cluster.nodes, "segment node");
+    rebuild(p);
+    lineup_settle(&p->line);
+    backend_tick(p);
+    if (p->now >= p->manager_back)
+        release(p);
+}
+
+void manager_second(struct play *p)
+{
+    uint32_t no = p->now / 1000;
+    struct second *s = &p->f->s[no];
+
+    *s = p->sec;
+    s->waiting = (uint32_t)p->line.waiting;
+    s->inside = p->inside;
+    s->allowed = (float)p->allowed;
+    s->backend = (float)p->value;
+    s->why = (uint8_t)figures_why(p->f, p->now < p->manager_back       ? "no_manager"
+                                        : p->rel.limited_by[0] != '\0' ? p->rel.limited_by
+                                                                       : "none");
+    if (s->waiting > 0)
+        p->f->why_s[s->why]++;
+    for (uint32_t i = 0; i < p->f->procs; i++) {
+        struct proc *x = i < p->f->routers ? &p->router[i] : &p->node[i - p->f->routers];
+
+        p->f->cpu[(size_t)no * p->f->procs + i] = (float)(x->used_us / 1e6);
+        x->used_us = 0;
+    }
+    if (p->now >= p->manager_back) {
+        no_show_second(&p->no_show);
+        rates(p);
+        estimate(p);
+        plan(p);
+    }
+    p->sec = (struct second){ 0 };
+}

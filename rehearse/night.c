@@ -1,0 +1,169 @@
+/* night.c: see the header. Pure. */
+#include "rehearse/night.h"
+
+#include <string.h>
+
+static const char *const dists[] = { "none", "fixed", "uniform", "exponential", NULL };
+static const char *const clients[] = { "browser", "mobile", "game", NULL };
+const char *const night_what_names[] = { "kill_node", "kill_router", "kill_manager", "add_router",
+                                         "rate", "max_active", "state", NULL };
+
+#define AT(type, f) offsetof(struct type, f)
+#define NUM(type, key, f, def, most, help) \
+    { key, CFG_NUM, AT(type, f), def, 0, most, false, help, 0, 0, 0 }
+#define MS(type, key, f, def, least, help) \
+    { key, CFG_MS, AT(type, f), def, least, NIGHT_MS_MAX, false, help, 0, 0, 0 }
+#define INT(type, key, f, def, least, most, help) \
+    { key, CFG_INT, AT(type, f), def, least, most, false, help, 0, 0, 0 }
+#define WORD(type, key, f, def, words, help) \
+    { key, CFG_ENUM, AT(type, f), def, 0, 0, false, help, words, 0, 0 }
+#define MAP(type, key, f, keys, help) \
+    { key, CFG_OBJ, AT(type, f), "", 0, 0, false, help, 0, keys, 0 }
+#define LIST(type, key, f, def, least, most, keys, element, help) \
+    { key, CFG_OBJS, AT(type, f), def, least, most, false, help, 0, keys, sizeof(struct element) }
+
+static const struct cfg_key span_keys[] = {
+    WORD(night_span, "kind", kind, "exponential", dists,
+         "none: without end; fixed: all the same; uniform: from 0 to twice the mean"),
+    MS(night_span, "mean", mean_ms, "20m", 1, "mean"),
+    { 0 },
+};
+
+static const struct cfg_key point_keys[] = {
+    MS(night_point, "at", at_ms, NULL, 0, "time from the start"),
+    NUM(night_point, "per_s", per_s, NULL, 1e6, "people who come per second then; straight lines between points"),
+    { 0 },
+};
+
+static const struct cfg_key crowd_keys[] = {
+    LIST(night_crowd, "arrivals", arrivals, NULL, 1, 10000, point_keys, night_point,
+         "people who come, as points of a curve; nobody before the first and after the last"),
+    WORD(night_crowd, "client", client, "browser", clients, "what they come with: how long a silent one keeps the place"),
+    MAP(night_crowd, "patience", patience, span_keys, "time after which a person who waits gives up"),
+    MAP(night_crowd, "stay", stay, span_keys, "time that a person is inside"),
+    NUM(night_crowd, "no_shows", no_shows, "3", 100, "percent who do not come when it is their turn"),
+    NUM(night_crowd, "silent", silent, "70", 100, "of those who give up, percent who only close the page"),
+    { 0 },
+};
+
+static const struct cfg_key cluster_keys[] = {
+    INT(night_cluster, "routers", routers, "2", 1, NIGHT_ROUTERS_MAX, "routers, one core each"),
+    INT(night_cluster, "segment_nodes", nodes, "2", 1, NIGHT_NODES_MAX, "segment nodes, one core each"),
+    NUM(night_cluster, "poll_us", poll_us, "6.06", 1e5, "router: CPU of a poll"),
+    NUM(night_cluster, "connect_us", connect_us, "14.7", 1e5, "router: CPU of a new connection"),
+    NUM(night_cluster, "join_us", join_us, "6.13", 1e5, "router: CPU of a join"),
+    NUM(night_cluster, "node_poll_us", node_poll_us, "0.336", 1e5, "segment node: CPU of a poll"),
+    NUM(night_cluster, "node_join_us", node_join_us, "0.759", 1e5, "segment node: CPU of a join"),
+    NUM(night_cluster, "pass_us", pass_us, "18", 1e5, "segment node: CPU of a pass"),
+    MS(night_cluster, "keepalive", keepalive_ms, "100s", 0, "idle_timeout of the routers: a poll after a longer pause connects anew"),
+    MS(night_cluster, "replica_keep", keep_ms, "15s", 0, "while a node is away, routers tell places as last known for so long"),
+    MS(night_cluster, "skip_after", skip_after_ms, "5s", 0, "releases wait so long for a node that is away"),
+    MS(night_cluster, "lost_after", lost_after_ms, "30s", 0, "then its lines are rebuilt elsewhere"),
+    { 0 },
+};
+
+static const struct cfg_key backend_keys[] = {
+    { "metric", CFG_NAME, AT(night_backend, metric), "cpu", 0, 0, false, "name in the queue's limits", 0, 0, 0 },
+    NUM(night_backend, "base", base, "10", 1e6, "its value with nobody inside"),
+    NUM(night_backend, "per_person", per_person, "0.002", 1e6, "what each person inside adds"),
+    NUM(night_backend, "per_release", per_release, "0.02", 1e6, "what one entry per second adds: the login"),
+    NUM(night_backend, "crash_above", crash_above, "95", 1e6, "above it the backend goes down, and everybody inside is out; 0 = never"),
+    MS(night_backend, "restart", restart_ms, "2m", 1000, "it is down for so long"),
+    MS(night_backend, "sample", sample_ms, "2s", 100, "the manager reads the metric as often"),
+    { 0 },
+};
+
+static const struct cfg_key event_keys[] = {
+    MS(night_event, "at", at_ms, NULL, 0, "time from the start"),
+    WORD(night_event, "what", what, NULL, night_what_names, "what happens"),
+    INT(night_event, "no", no, "1", 1, NIGHT_NODES_MAX, "kill_node, kill_router: which one"),
+    MS(night_event, "for", for_ms, "3s", 0, "kill_..: it is back after this time; 0 = never"),
+    NUM(night_event, "value", value, "0", 1e9, "rate: releases per second, 0 = by limits; max_active: people"),
+    WORD(night_event, "state", state, "open", def_state_names, "state: the queue's"),
+    { 0 },
+};
+
+const struct cfg_key night_keys[] = {
+    LIST(night, "queues", queues, NULL, 1, 1, queue_def_keys, queue_def, "definition of the queue, as segqctl export prints it"),
+    MAP(night, "cluster", cluster, cluster_keys, "processes, and what each request costs them"),
+    MAP(night, "crowd", crowd, crowd_keys, "who comes when, and how long each waits and stays"),
+    MAP(night, "backend", backend, backend_keys, "what people inside cost it"),
+    LIST(night, "events", events, "", 0, 1000, event_keys, night_event, "what happens when"),
+    INT(night, "seed", seed, "1", 0, 1e15, "of chance: the same seed gives the same night"),
+    MS(night, "for", for_ms, "1h", 1000, "length of the night"),
+    { 0 },
+};
+
+uint64_t night_arrived(const struct night *n, msec_t ms)
+{
+    const struct night_point *p = n->crowd.arrivals.v;
+    double sum = 0;
+
+    for (size_t i = 1; i < n->crowd.arrivals.n && p[i - 1].at_ms < ms; i++) {
+        double len = (double)(p[i].at_ms - p[i - 1].at_ms) / 1000;
+        double part = (double)(ms_min(ms, p[i].at_ms) - p[i - 1].at_ms) / 1000;
+        double end = p[i - 1].per_s + (p[i].per_s - p[i - 1].per_s) * (len > 0 ? part / len : 1);
+
+        sum += (p[i - 1].per_s + end) / 2 * part;
+    }
+    return (uint64_t)(sum + 1e-6);
+}
+
+static int events_check(const struct night *n, struct err *e)
+{
+    const struct night_event *v = n->events.v;
+    int64_t routers = n->cluster.routers;
+
+    for (size_t i = 0; i < n->events.n; i++) {
+        if (v[i].at_ms >= n->for_ms)
+            return err_set(e, SQ_EINVAL, "events[%zu].at: the night is over by then (for)", i);
+        if (i > 0 && v[i].at_ms < v[i - 1].at_ms)
+            return err_set(e, SQ_EINVAL, "events[%zu].at: earlier than the event before it", i);
+        routers += v[i].what == ADD_ROUTER;
+        if (routers > NIGHT_ROUTERS_MAX)
+            return err_set(e, SQ_EINVAL, "events[%zu]: more than %d routers", i, NIGHT_ROUTERS_MAX);
+        if (v[i].what == KILL_ROUTER && v[i].no > routers)
+            return err_set(e, SQ_EINVAL, "events[%zu].no: there are %lld routers then", i, (long long)routers);
+        if (v[i].what == KILL_NODE && v[i].no > n->cluster.nodes)
+            return err_set(e, SQ_EINVAL, "events[%zu].no: there are %lld segment nodes", i,
+                           (long long)n->cluster.nodes);
+    }
+    return 0;
+}
+
+static int queue_check(const struct night *n, struct err *e)
+{
+    const struct queue_def *d = n->queues.v;
+    const struct def_limit *l = d->limits.v;
+
+    if (queue_def_check(d, e) < 0)
+        return SQ_EINVAL;
+    if (d->lanes.n > 1)
+        return err_set(e, SQ_EINVAL, "queues[0].lanes: a rehearsal plays one line; leave one lane");
+    if (d->when.opens_at != NULL && d->when.opens_at[0] != '\0')
+        return err_set(e, SQ_EINVAL, "queues[0].opens_at: a rehearsal has no dates; leave it out, and open with "
+                       "an event (state: open)");
+    if (d->budget.name != NULL && d->budget.name[0] != '\0')
+        return err_set(e, SQ_EINVAL, "queues[0].budget: a rehearsal plays one queue alone; leave it out");
+    for (size_t i = 0; i < d->limits.n; i++)
+        if (strcmp(l[i].metric, n->backend.metric) != 0)
+            return err_set(e, SQ_EINVAL, "queues[0].limits[%zu].metric: the backend has \"%s\" alone", i,
+                           n->backend.metric);
+    return 0;
+}
+
+int night_check(const struct night *n, struct err *e)
+{
+    const struct night_point *p = n->crowd.arrivals.v;
+    uint64_t all = night_arrived(n, n->for_ms);
+
+    for (size_t i = 1; i < n->crowd.arrivals.n; i++)
+        if (p[i].at_ms < p[i - 1].at_ms)
+            return err_set(e, SQ_EINVAL, "crowd.arrivals[%zu].at: earlier than the point before it", i);
+    if (all == 0 || all > NIGHT_PEOPLE_MAX)
+        return err_set(e, SQ_EINVAL, "crowd.arrivals: %llu people come; from 1 to %d are allowed",
+                       (unsigned long long)all, NIGHT_PEOPLE_MAX);
+    if (queue_check(n, e) < 0)
+        return SQ_EINVAL;
+    return events_check(n, e);
+}

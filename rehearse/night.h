@@ -1,0 +1,81 @@
+/* night.h: what a rehearsal is given, NIGHT.yaml: the queue's definition, the cluster and its costs,
+ * the crowd, the backend, what happens when. Tables only. Pure.
+ *
+ * The room rehearse/ plays that night on a virtual clock:
+ *
+ *   night.h     what is given                 lineup.h    the real segments' lines, over nodes
+ *   calendar.h  who is due next               play.h      the night: people, routers, the manager
+ *   figures.h   what came of it               report.h    table, JSON;  page.h: one page of HTML
+ *
+ * What decides is what decides in the real processes: policy/release.h (tiers, limits, hysteresis,
+ * no-shows), policy/eta_lane.h (what people are told), common/ticket/pace.h (when they poll again),
+ * segment/line/segq.h (places). People are rows, their times milliseconds from the start. */
+#ifndef SEGQ_REHEARSE_NIGHT_H
+#define SEGQ_REHEARSE_NIGHT_H
+
+#include "queuemng/policy/queue_def.h"
+
+#define NIGHT_ROUTERS_MAX 64
+#define NIGHT_NODES_MAX   64
+#define NIGHT_PEOPLE_MAX  20000000
+#define NIGHT_MS_MAX      (24 * 3600 * 1000.0)
+
+enum night_dist { DIST_NONE, DIST_FIXED, DIST_UNIFORM, DIST_EXPONENTIAL }; /* uniform: 0 to twice */
+
+struct night_span { /* a time of each person, by chance */
+    int kind;       /* enum night_dist */
+    int64_t mean_ms;
+};
+
+struct night_point { /* arrivals per second at a time; straight lines between */
+    int64_t at_ms;
+    double per_s;
+};
+
+struct night_crowd {
+    struct cfg_list arrivals; /* struct night_point */
+    int client;               /* enum client_class - 1 */
+    struct night_span patience, stay;
+    double no_shows, silent;  /* percent */
+};
+
+struct night_cluster {
+    int64_t routers, nodes;
+    double poll_us, connect_us, join_us, node_poll_us, node_join_us, pass_us;
+    int64_t keepalive_ms, keep_ms, skip_after_ms, lost_after_ms;
+};
+
+struct night_backend {
+    char *metric;
+    double base, per_person, per_release, crash_above;
+    int64_t restart_ms, sample_ms;
+};
+
+enum night_what { KILL_NODE, KILL_ROUTER, KILL_MANAGER, ADD_ROUTER, SET_RATE, SET_MAX, SET_STATE };
+extern const char *const night_what_names[];
+
+struct night_event {
+    int64_t at_ms, for_ms;
+    int what;     /* enum night_what */
+    int64_t no;   /* node or router, from 1 */
+    double value; /* SET_RATE (0: by limits), SET_MAX */
+    int state;    /* SET_STATE: enum def_state */
+};
+
+struct night {
+    struct cfg_list queues; /* struct queue_def; one */
+    struct night_cluster cluster;
+    struct night_crowd crowd;
+    struct night_backend backend;
+    struct cfg_list events; /* struct night_event */
+    int64_t seed, for_ms;
+};
+
+extern const struct cfg_key night_keys[];
+
+/* After the table: what it cannot say. SQ_EINVAL and a sentence that begins with the key. */
+SQ_CHECK int night_check(const struct night *n, struct err *e);
+/* People who have come by this time. */
+uint64_t night_arrived(const struct night *n, msec_t ms);
+
+#endif

@@ -1,0 +1,273 @@
+/* people.c: what each person does when it is its time: joins, polls, gives up, goes in, leaves. Pure. */
+#include "rehearse/people.h"
+
+#include <limits.h>
+
+#include "rehearse/state.h"
+
+static uint32_t span(struct play *p, const struct night_span *s)
+{
+    double ms = (double)s->mean_ms;
+
+    if (s->kind == DIST_NONE)
+        return UINT32_MAX;
+    if (s->kind == DIST_UNIFORM)
+        ms = 2 * ms * rng_unit(&p->rng);
+    else if (s->kind == DIST_EXPONENTIAL)
+        ms = rng_exp(&p->rng, ms);
+    return ms < 1e9 ? (uint32_t)ms + 1 : 1000000000;
+}
+
+static void due(struct play *p, uint32_t i, uint64_t at)
+{
+    if (at < (uint64_t)p->n->for_ms + CALENDAR_MS)
+        calendar_put(p->cal, p->v, i, p->now, (uint32_t)at);
+}
+
+/* A person keeps to its router while that is up. */
+static struct proc *router_of(struct play *p, uint32_t i)
+{
+    unsigned no = i % p->n_routers;
+
+    for (unsigned k = 0; k < p->n_routers; k++)
+        if (p->router[(no + k) % p->n_routers].down_ms == 0)
+            return &p->router[(no + k) % p->n_routers];
+    return NULL;
+}
+
+static void told(struct play *p, struct person *x)
+{
+    double s;
+
+    if (x->told != UINT32_MAX)
+        return;
+    s = eta_seconds(eta_told_rate(&p->eta), p->eta.told_leave, x->place);
+    if (s >= 0 && s < 1e6)
+        x->told = (uint32_t)(s * 1000) + (p->now - x->came);
+}
+
+/* When it polls again, or gives up, if that is sooner. */
+static void poll_later(struct play *p, uint32_t i, uint32_t ms)
+{
+    struct person *x = &p->v[i];
+    uint64_t at = (uint64_t)p->now + ms;
+
+    due(p, i, at < x->give_up ? at : x->give_up);
+}
+
+static uint32_t interval(struct play *p, const struct person *x)
+{
+    return pace_jittered_ms(&p->pace, x->place, (uint32_t)rng_u64(&p->rng));
+}
+
+/* ---- joins ---- */
+
+static int node_up(struct play *p, unsigned *no)
+{
+    for (int64_t k = 0; k < p->n->cluster.nodes; k++) {
+        *no = (unsigned)((p->next_node + k) % p->n->cluster.nodes);
+        if (p->node[*no].down_ms == 0) {
+            p->next_node = *no + 1;
+            return 0;
+        }
+    }
+    return SQ_EUNAVAIL;
+}
+
+static int join(struct play *p, uint32_t i)
+{
+    const struct night_cluster *c = &p->n->cluster;
+    struct person *x = &p->v[i];
+    struct proc *r = router_of(p, i);
+    unsigned no = lineup_tail(&p->line);
+
+    if (p->d.state == DEF_CLOSED || p->d.state == DEF_REJECT ||
+        (p->d.max_waiting > 0 && p->line.waiting >= (uint64_t)p->d.max_waiting)) {
+        p->f->refused++;
+        x->state = OVER;
+        return 0;
+    }
+    if (no != UINT_MAX && p->node[no].down_ms != 0) {
+        lineup_seal(&p->line);
+        no = UINT_MAX;
+    }
+    if (r == NULL || (no == UINT_MAX && node_up(p, &no) < 0) ||
+        !proc_serve(p, r, c->connect_us + c->join_us) || !proc_serve(p, &p->node[no], c->node_join_us)) {
+        p->f->held++;
+        due(p, i, p->now + AGAIN_MS + rng_below(&p->rng, AGAIN_MS));
+        return 0;
+    }
+    if (lineup_join(&p->line, no, &x->seg, &x->order) < 0)
+        return SQ_ENOMEM;
+    p->by_order[x->order] = i;
+    p->f->joined++;
+    p->sec.joined++;
+    x->state = WAITING;
+    x->place = lineup_place(&p->line, x->seg, x->order);
+    told(p, x);
+    poll_later(p, i, interval(p, x));
+    return 0;
+}
+
+int people_arrive(struct play *p)
+{
+    uint32_t end = (uint32_t)night_arrived(p->n, p->now + CALENDAR_MS);
+
+    for (; p->came < end && p->came < p->people; p->came++) {
+        struct person *x = &p->v[p->came];
+        uint32_t patience = span(p, &p->n->crowd.patience);
+
+        *x = (struct person){ .came = p->now, .told = UINT32_MAX, .place = UINT32_MAX, .next = CALENDAR_NONE };
+        x->give_up = patience < UINT32_MAX - p->now ? p->now + patience : UINT32_MAX;
+        if (join(p, p->came) < 0)
+            return SQ_ENOMEM;
+    }
+    return 0;
+}
+
+/* ---- in line ---- */
+
+static bool no_show(const struct play *p, uint32_t i)
+{
+    /* the same person each time, whatever the rest of the night was like */
+    return (double)((i * 2654435761u) >> 8) / 16777216.0 * 100 < p->n->crowd.no_shows;
+}
+
+static void missed(struct play *p, struct person *x)
+{
+    p->ready--;
+    p->no_show.missed++;
+    p->f->no_shows++;
+    x->state = OVER;
+}
+
+static void enter(struct play *p, uint32_t i)
+{
+    struct person *x = &p->v[i];
+
+    p->ready--;
+    p->no_show.claimed++;
+    p->f->admitted++;
+    p->entries++;
+    x->in = p->now;
+    x->state = INSIDE;
+    x->turn = p->turn;
+    p->inside++;
+    due(p, i, (uint64_t)p->now + span(p, &p->n->crowd.stay));
+}
+
+/* Was let in and has just learned of it; or is too late. */
+static void learns(struct play *p, uint32_t i)
+{
+    struct person *x = &p->v[i];
+    uint64_t claim = x->released + (uint64_t)p->d.claim_ms;
+
+    if (x->state == WAITING && !no_show(p, i) && p->now < claim + (uint64_t)p->d.grace_ms) {
+        enter(p, i);
+    } else if (p->now < claim) {
+        x->state = SILENT;
+        due(p, i, claim);
+    } else {
+        missed(p, x);
+    }
+}
+
+static void give_up(struct play *p, uint32_t i)
+{
+    static const size_t idle_at[] = { offsetof(struct def_idle, browser_ms), offsetof(struct def_idle, mobile_ms),
+                                      offsetof(struct def_idle, game_ms) };
+    struct person *x = &p->v[i];
+    int64_t idle = *(const int64_t *)((const char *)&p->d.idle + idle_at[p->n->crowd.client]);
+
+    if (rng_unit(&p->rng) * 100 < p->n->crowd.silent) {
+        x->state = SILENT;
+        due(p, i, (uint64_t)p->now + (uint64_t)idle + pace_interval_ms(&p->pace, x->place));
+        return;
+    }
+    lineup_drop(&p->line, x->seg, x->order, DEAD_LEFT);
+    x->state = OVER;
+    p->f->gave_up++;
+    p->gone++;
+    p->sec.gave_up++;
+}
+
+static void waits(struct play *p, uint32_t i)
+{
+    const struct night_cluster *c = &p->n->cluster;
+    struct person *x = &p->v[i];
+    struct proc *r = router_of(p, i), *node = &p->node[p->line.v[x->seg].node];
+    bool fresh = p->pace.min_ms > 0 && pace_interval_ms(&p->pace, x->place) > c->keepalive_ms;
+    uint32_t place;
+    bool served;
+
+    if (p->now >= x->give_up && x->released == 0) {
+        give_up(p, i);
+        return;
+    }
+    p->sec.polls++;
+    p->f->polls++;
+    served = r != NULL && proc_serve(p, r, c->poll_us + (fresh ? c->connect_us : 0));
+    if (served && x->released == 0 && node->down_ms != 0 && p->now - node->down_ms < c->keep_ms) {
+        poll_later(p, i, interval(p, x)); /* place as last known */
+        return;
+    }
+    if (!served || node->down_ms != 0 ||
+        !proc_serve(p, node, x->released != 0 ? c->node_poll_us + c->pass_us : c->node_poll_us)) {
+        p->f->held += node->down_ms != 0;
+        due(p, i, p->now + AGAIN_MS + rng_below(&p->rng, node->down_ms != 0 ? HELD_MS - AGAIN_MS : AGAIN_MS));
+        return;
+    }
+    if (x->released != 0) {
+        learns(p, i);
+        return;
+    }
+    place = lineup_place(&p->line, x->seg, x->order);
+    p->f->grew += place > x->place;
+    x->place = place;
+    told(p, x);
+    poll_later(p, i, interval(p, x));
+}
+
+static void was_silent(struct play *p, uint32_t i)
+{
+    struct person *x = &p->v[i];
+
+    if (x->released != 0) {
+        learns(p, i);
+        return;
+    }
+    lineup_drop(&p->line, x->seg, x->order, DEAD_EXPIRED);
+    x->state = OVER;
+    p->f->timed_out++;
+    p->gone++;
+}
+
+static void leaves(struct play *p, struct person *x)
+{
+    if (x->turn == p->turn)
+        p->inside--;
+    x->state = OVER;
+}
+
+int people_due(struct play *p)
+{
+    for (uint32_t i = calendar_take(p->cal, p->now), next; i != CALENDAR_NONE; i = next) {
+        struct person *x = &p->v[i];
+        int rc = 0;
+
+        next = x->next;
+        if (x->due >= p->now + CALENDAR_MS)
+            calendar_put(p->cal, p->v, i, p->now, x->due);
+        else if (x->state == COMING)
+            rc = join(p, i);
+        else if (x->state == WAITING)
+            waits(p, i);
+        else if (x->state == SILENT)
+            was_silent(p, i);
+        else if (x->state == INSIDE)
+            leaves(p, x);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}

@@ -1,0 +1,96 @@
+/* play.c: the clock of a night: who comes, who is due, ticks, seconds. Pure. */
+#include "rehearse/play.h"
+
+#include <stdlib.h>
+
+#include "rehearse/manager.h"
+#include "rehearse/people.h"
+#include "rehearse/state.h"
+
+static int start(struct play *p, struct figures *f, const struct night *n)
+{
+    uint32_t routers = (uint32_t)n->cluster.routers;
+    const struct night_event *e = n->events.v;
+
+    *p = (struct play){ .n = n, .f = f, .d = *(const struct queue_def *)n->queues.v,
+                        .n_routers = (unsigned)n->cluster.routers, .last_order = UINT32_MAX,
+                        .people = (uint32_t)night_arrived(n, n->for_ms) };
+    for (size_t i = 0; i < n->events.n; i++)
+        routers += e[i].what == ADD_ROUTER;
+    if (figures_init(f, (uint32_t)((n->for_ms + 999) / 1000), routers, routers + (uint32_t)n->cluster.nodes) < 0)
+        return SQ_ENOMEM;
+    rng_seed(&p->rng, (uint64_t)n->seed);
+    lineup_init(&p->line, (uint32_t)p->d.segment_capacity);
+    p->cal = calloc(1, sizeof(*p->cal));
+    p->v = calloc(p->people, sizeof(*p->v));
+    p->by_order = calloc(p->people, sizeof(*p->by_order));
+    if (p->cal == NULL || p->v == NULL || p->by_order == NULL)
+        return SQ_ENOMEM;
+    calendar_init(p->cal);
+    manager_start(p);
+    return 0;
+}
+
+static void end(struct play *p)
+{
+    lineup_fini(&p->line);
+    free(p->cal);
+    free(p->v);
+    free(p->by_order);
+}
+
+static void count(struct play *p)
+{
+    struct figures *f = p->f;
+
+    f->people = p->came;
+    for (uint32_t i = 0; i < p->came; i++) {
+        const struct person *x = &p->v[i];
+        bool in_line = x->state == WAITING || x->state == SILENT;
+
+        f->coming += x->state == COMING;
+        f->ready += in_line && x->released != 0;
+        f->waiting += in_line && x->released == 0 && lineup_waits(&p->line, x->seg, x->order);
+    }
+}
+
+static int run(struct play *p, struct play_watch watch)
+{
+    uint32_t until = p->f->n * 1000;
+
+    for (p->now = 0; p->now < until; p->now += CALENDAR_MS) {
+        int rc = people_arrive(p);
+
+        if (rc == 0)
+            rc = people_due(p);
+        if (rc < 0)
+            return rc;
+        if ((p->now + CALENDAR_MS) % TICK_MS == 0)
+            manager_tick(p);
+        if ((p->now + CALENDAR_MS) % 1000 == 0) {
+            manager_second(p);
+            if (watch.fn != NULL)
+                watch.fn(watch.ctx, p->now / 1000 + 1, p->f->n);
+        }
+    }
+    count(p);
+    return figures_waits(p->f, p->v, p->came, (uint32_t)p->n->for_ms);
+}
+
+int play_night(struct figures *f, const struct night *n, struct play_watch watch)
+{
+    struct play *p = calloc(1, sizeof(*p));
+    int rc;
+
+    *f = (struct figures){ 0 };
+    rc = p == NULL ? SQ_ENOMEM : start(p, f, n);
+
+    if (rc == 0)
+        rc = run(p, watch);
+    if (p != NULL)
+        end(p);
+    free(p);
+    if (rc < 0)
+        figures_fini(f);
+    return rc;
+}

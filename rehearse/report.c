@@ -1,0 +1,184 @@
+/* report.c: see the header. Pure. */
+#include "rehearse/report.h"
+
+#include <stdio.h>
+
+void report_span(char out[24], double s)
+{
+    long long t = (long long)(s + 0.5);
+
+    if (s < 0)
+        snprintf(out, 24, "-");
+    else if (s < 10)
+        snprintf(out, 24, "%.1fs", s);
+    else if (t < 3600)
+        snprintf(out, 24, t < 60 ? "%llds" : "%lldm %02llds", t < 60 ? t : t / 60, t % 60);
+    else
+        snprintf(out, 24, "%lldh %02lldm", t / 3600, t / 60 % 60);
+}
+
+/* ---- the table ---- */
+
+static void put_waits(struct buf *b, const struct played *x)
+{
+    char v[6][24];
+
+    buf_str(b, "  came at         people       in  wait p50       p95       p99   longest  were told  came true within\n");
+    for (unsigned i = 0; i < FIGURES_BINS; i += FIGURES_BINS / 12) {
+        const struct bin *k = &x->f.bin[i];
+
+        if (k->came == 0)
+            continue;
+        report_span(v[0], k->p50);
+        report_span(v[1], k->p95);
+        report_span(v[2], k->p99);
+        report_span(v[3], k->most);
+        report_span(v[4], k->told_p50);
+        report_span(v[5], k->off_p50);
+        buf_printf(b, "  %3llu m     %10u %8u %9s %9s %9s %9s  %9s  %9s\n",
+                   (unsigned long long)x->night.for_ms * i / FIGURES_BINS / 60000, k->came, k->in, v[0], v[1], v[2],
+                   v[3], v[4], v[5]);
+    }
+}
+
+static void put_one(struct buf *b, const struct played *x)
+{
+    const struct figures *f = &x->f;
+    struct verdict v[FIGURES_VERDICTS];
+    char s[4][24];
+
+    report_span(s[0], f->all.p50);
+    report_span(s[1], f->all.p95);
+    report_span(s[2], f->all.p99);
+    report_span(s[3], f->all.most);
+    buf_printf(b, "%llu came, %llu joined, %llu are in, %llu gave up, %llu timed out, %llu did not come, %llu wait%s\n",
+               (unsigned long long)f->people, (unsigned long long)f->joined, (unsigned long long)f->admitted,
+               (unsigned long long)f->gave_up, (unsigned long long)f->timed_out, (unsigned long long)f->no_shows,
+               (unsigned long long)(f->waiting + f->ready + f->coming), f->refused > 0 ? "; some were refused" : "");
+    buf_printf(b, "wait of all who are in: p50 %s, p95 %s, p99 %s, longest %s\n", s[0], s[1], s[2], s[3]);
+    put_waits(b, x);
+    buf_str(b, "  limited by:");
+    for (unsigned i = 0; i < f->n_why; i++) {
+        report_span(s[0], f->why_s[i]);
+        if (f->why_s[i] > 0)
+            buf_printf(b, " %s %s;", f->why[i], s[0]);
+    }
+    buf_byte(b, '\n');
+    for (unsigned i = 0; i < f->n_marks; i++) {
+        report_span(s[0], f->mark[i].ms / 1000.0);
+        buf_printf(b, "  after %s: %s\n", s[0], f->mark[i].text);
+    }
+    (void)figures_judge(f, &x->night, v);
+    for (unsigned i = 0; i < FIGURES_VERDICTS; i++)
+        buf_printf(b, "  %-4s %-30s %s\n", v[i].kept ? "ok" : "NOT", v[i].promise, v[i].said);
+}
+
+static void put_side_by_side(struct buf *b, const struct played *v, size_t n)
+{
+    struct verdict judged[FIGURES_VERDICTS];
+
+    buf_str(b, "variant                    in  wait p50       p95   longest  line at most  backend  router CPU  node CPU  promises\n");
+    for (size_t i = 0; i < n; i++) {
+        const struct figures *f = &v[i].f;
+        double backend = 0;
+        uint32_t line = 0, proc, at;
+        char s[3][24];
+        unsigned bad = figures_judge(f, &v[i].night, judged);
+
+        for (uint32_t k = 0; k < f->n; k++) {
+            backend = f->s[k].backend > backend ? f->s[k].backend : backend;
+            line = f->s[k].waiting > line ? f->s[k].waiting : line;
+        }
+        report_span(s[0], f->all.p50);
+        report_span(s[1], f->all.p95);
+        report_span(s[2], f->all.most);
+        buf_printf(b, "%-20s %8llu %9s %9s %9s %13u %8.1f %9.1f %% %7.1f %%  %s", v[i].name,
+                   (unsigned long long)f->admitted, s[0], s[1], s[2], line, backend,
+                   100 * figures_most_cpu(f, 0, f->routers, &proc, &at),
+                   100 * figures_most_cpu(f, f->routers, f->procs, &proc, &at), bad == 0 ? "kept" : "");
+        for (unsigned k = 0; bad > 0 && k < FIGURES_VERDICTS; k++)
+            if (!judged[k].kept)
+                buf_printf(b, "NOT %s; ", judged[k].promise);
+        buf_byte(b, '\n');
+    }
+}
+
+void report_table(struct buf *b, const struct played *v, size_t n)
+{
+    if (n == 1)
+        put_one(b, v);
+    else
+        put_side_by_side(b, v, n);
+}
+
+/* ---- JSON ---- */
+
+static void put_bin(struct buf *b, double from_s, const struct bin *k)
+{
+    buf_printf(b, "{\"from_s\":%g,\"came\":%u,\"in\":%u", from_s, k->came, k->in);
+    if (k->in > 0)
+        buf_printf(b, ",\"wait_p50_s\":%g,\"wait_p95_s\":%g,\"wait_p99_s\":%g,\"wait_max_s\":%g", k->p50, k->p95,
+                   k->p99, k->most);
+    if (k->told_p50 >= 0)
+        buf_printf(b, ",\"told_p50_s\":%g,\"told_off_p50_s\":%g", k->told_p50, k->off_p50);
+    buf_byte(b, '}');
+}
+
+static void put_seconds(struct buf *b, const struct figures *f)
+{
+    buf_str(b, ",\"seconds\":[");
+    for (uint32_t i = 0; i < f->n; i++) {
+        const struct second *s = &f->s[i];
+
+        buf_printf(b, "%s{\"waiting\":%u,\"joined\":%u,\"released\":%u,\"inside\":%u,\"polls\":%u,\"allowed_per_s\":%g,"
+                      "\"backend\":%g,\"limited_by\":\"%s\",\"cpu\":[", i > 0 ? ",\n" : "", s->waiting, s->joined,
+                   s->released, s->inside, s->polls, (double)s->allowed, (double)s->backend, f->why[s->why]);
+        for (uint32_t k = 0; k < f->procs; k++)
+            buf_printf(b, "%s%.4f", k > 0 ? "," : "", (double)f->cpu[(size_t)i * f->procs + k]);
+        buf_str(b, "]}");
+    }
+    buf_byte(b, ']');
+}
+
+static void put_json(struct buf *b, const struct played *x)
+{
+    const struct figures *f = &x->f;
+    struct verdict v[FIGURES_VERDICTS];
+
+    buf_printf(b, "{\"variant\":\"%s\",\"routers\":%u,\"segment_nodes\":%u,\"people\":%llu,\"joined\":%llu,\"admitted\":%llu,"
+                  "\"waiting\":%llu,\"gave_up\":%llu,\"timed_out\":%llu,\"no_shows\":%llu,\"refused\":%llu,\"polls\":%llu,"
+                  "\"crashes\":%llu,\"slowest_answer_s\":%g",
+               x->name, f->routers, f->procs - f->routers, (unsigned long long)f->people, (unsigned long long)f->joined,
+               (unsigned long long)f->admitted, (unsigned long long)(f->waiting + f->ready + f->coming),
+               (unsigned long long)f->gave_up, (unsigned long long)f->timed_out, (unsigned long long)f->no_shows,
+               (unsigned long long)f->refused, (unsigned long long)f->polls, (unsigned long long)f->crashes,
+               f->slowest_s);
+    buf_str(b, ",\"all\":");
+    put_bin(b, 0, &f->all);
+    buf_str(b, ",\"by_arrival\":[");
+    for (unsigned i = 0; i < FIGURES_BINS; i++) {
+        buf_str(b, i > 0 ? ",\n" : "");
+        put_bin(b, (double)x->night.for_ms * i / FIGURES_BINS / 1000, &f->bin[i]);
+    }
+    buf_str(b, "],\"events\":[");
+    for (unsigned i = 0; i < f->n_marks; i++)
+        buf_printf(b, "%s{\"at_s\":%g,\"text\":\"%s\"}", i > 0 ? "," : "", f->mark[i].ms / 1000.0, f->mark[i].text);
+    buf_str(b, "],\"promises\":[");
+    (void)figures_judge(f, &x->night, v);
+    for (unsigned i = 0; i < FIGURES_VERDICTS; i++)
+        buf_printf(b, "%s{\"promise\":\"%s\",\"kept\":%s,\"said\":\"%s\"}", i > 0 ? "," : "", v[i].promise,
+                   v[i].kept ? "true" : "false", v[i].said);
+    buf_byte(b, ']');
+    put_seconds(b, f);
+    buf_byte(b, '}');
+}
+
+void report_json(struct buf *b, const struct played *v, size_t n)
+{
+    buf_str(b, "{\"rehearsals\":[");
+    for (size_t i = 0; i < n; i++) {
+        buf_str(b, i > 0 ? ",\n" : "");
+        put_json(b, &v[i]);
+    }
+    buf_str(b, "]}\n");
+}

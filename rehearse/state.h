@@ -1,0 +1,79 @@
+/* state.h: a night while it is played. Pure. */
+#ifndef SEGQ_REHEARSE_STATE_H
+#define SEGQ_REHEARSE_STATE_H
+
+#include "common/base/rng.h"
+#include "queuemng/policy/eta_lane.h"
+#include "queuemng/policy/release.h"
+#include "rehearse/figures.h"
+#include "rehearse/lineup.h"
+
+#define TICK_MS     100
+#define AGAIN_MS    1000 /* after a refusal for want of CPU */
+#define HELD_MS     3000 /* Retry-After is 1 s to this, while a segment's node is away */
+#define SLOW_NS     1000000000 /* a process that is so far behind refuses */
+
+enum person_state {
+    COMING,  /* has not been taken in yet */
+    WAITING, /* in line, polls; or was let in, and does not know it yet */
+    SILENT,  /* has closed the page; its place is kept for a while */
+    INSIDE,
+    OVER
+};
+
+struct proc { /* a router or a node: requests are served one after the other */
+    uint64_t busy_ns; /* until then */
+    double used_us;   /* in this second */
+    uint32_t down_ms; /* since then, 0: it is up */
+    uint32_t back_ms; /* 0: never */
+};
+
+struct play {
+    const struct night *n;
+    struct figures *f;
+    struct queue_def d; /* changed by events; lists and texts are n's */
+    struct rng rng;
+    struct calendar *cal; /* owned */
+    struct person *v;     /* owned: `people`, in order of coming */
+    uint32_t *by_order;   /* owned: person of each join */
+    uint32_t people, came;
+    uint32_t now;
+    struct lineup line;
+    struct proc router[NIGHT_ROUTERS_MAX], node[NIGHT_NODES_MAX];
+    unsigned n_routers, next_node;
+    uint32_t manager_back, next_event;
+    /* the manager */
+    struct release rel;
+    struct no_show no_show;
+    struct eta_lane eta;
+    struct metric metric;
+    struct pace pace;
+    double join_per_s, release_per_s, allowed;
+    uint32_t inside, ready; /* in the backend; let in, and not there yet */
+    double entries;                  /* a second, lately */
+    uint32_t down_until, sampled;    /* backend */
+    uint8_t turn;
+    double value;                    /* metric, before it is read */
+    uint32_t last_order;             /* released last */
+    double may;                      /* released beyond: over the limit */
+    struct second sec;
+    uint64_t gone;
+};
+
+/* The process takes `us` of CPU for a request; false: it is too far behind. */
+static inline bool proc_serve(struct play *p, struct proc *x, double us)
+{
+    uint64_t now = (uint64_t)p->now * 1000000, from = u64_max(now, x->busy_ns);
+
+    if (from - now > SLOW_NS) {
+        p->f->late++;
+        return false;
+    }
+    x->busy_ns = from + (uint64_t)(us * 1000 + 0.5);
+    x->used_us += us;
+    if ((double)(x->busy_ns - now) / 1e9 > p->f->slowest_s)
+        p->f->slowest_s = (double)(x->busy_ns - now) / 1e9;
+    return true;
+}
+
+#endif

@@ -1,0 +1,160 @@
+/* Nights that are rehearsed: what arithmetic says, what the policy says, and that nobody is lost. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+#include "common/config/cfg.h"
+#include "rehearse/play.h"
+#include "rehearse/report.h"
+
+static struct played *night(const char *queue, const char *rest)
+{
+    struct played *x = calloc(1, sizeof(*x));
+    struct cfg_node *doc = NULL;
+    struct err e = { 0 };
+    char text[2000];
+
+    snprintf(text, sizeof(text),
+             "for: 20m\nqueues: [{name: q, direct_entry: false, %s}]\n%s\n%s\n",
+             queue, strstr(rest, "backend:") != NULL ? "" : "backend: {per_person: 0, per_release: 0}", rest);
+    cr_assert_eq(cfg_parse_yaml(&doc, text, strlen(text), "night.yaml", &e), 0, "%s", e.text);
+    cr_assert_eq(cfg_bind(&x->night, sizeof(x->night), night_keys, doc, "night.yaml", &e), 0, "%s", e.text);
+    cfg_node_free(doc);
+    cr_assert_eq(night_check(&x->night, &e), 0, "%s", e.text);
+    cr_assert_eq(play_night(&x->f, &x->night, (struct play_watch){ 0 }), 0);
+    return x;
+}
+
+static void over(struct played *x)
+{
+    figures_fini(&x->f);
+    cfg_clear(&x->night, night_keys);
+    free(x);
+}
+
+static void all_kept(const struct played *x)
+{
+    struct verdict v[FIGURES_VERDICTS];
+
+    (void)figures_judge(&x->f, &x->night, v);
+    for (unsigned i = 0; i < FIGURES_VERDICTS; i++)
+        cr_assert(v[i].kept, "%s: %s", v[i].promise, v[i].said);
+}
+
+#define CROWD  "crowd: {arrivals: [{at: 0s, per_s: 1000}, {at: 10s, per_s: 1000}], patience: {kind: none}, no_shows: 0, "
+#define STAY   "stay: {kind: fixed, mean: 1m}}"
+
+Test(rehearse, same_seed_same_bytes)
+{
+    struct buf b[3];
+
+    for (int i = 0; i < 3; i++) {
+        struct played *x = night("release_per_s: 20", i < 2 ? "seed: 7\ncrowd: {arrivals: [{at: 0s, per_s: 50}, {at: 1m, per_s: 50}]}"
+                                                            : "seed: 8\ncrowd: {arrivals: [{at: 0s, per_s: 50}, {at: 1m, per_s: 50}]}");
+
+        buf_init(&b[i]);
+        report_json(&b[i], x, 1);
+        over(x);
+    }
+    cr_assert_eq(b[0].len, b[1].len);
+    cr_assert_eq(memcmp(b[0].data, b[1].data, b[0].len), 0);
+    cr_assert(b[2].len != b[0].len || memcmp(b[0].data, b[2].data, b[0].len) != 0, "another seed, the same night");
+    for (int i = 0; i < 3; i++)
+        buf_fini(&b[i]);
+}
+
+/* 10 000 come in 10 s, 50 a second go in: the last one waits 190 s, the median person 95. */
+Test(rehearse, a_fixed_rate_has_the_waits_of_arithmetic)
+{
+    struct played *x = night("release_per_s: 50", CROWD STAY);
+
+    cr_assert_eq(x->f.admitted, 10000);
+    cr_assert_float_eq(x->f.all.most, 190, 4, "%f", x->f.all.most);
+    cr_assert_float_eq(x->f.all.p50, 95, 3, "%f", x->f.all.p50);
+    cr_assert(x->f.bin[0].off_p50 < 20, "the estimate was off by %f s", x->f.bin[0].off_p50);
+    all_kept(x);
+    over(x);
+}
+
+/* 100 slots, a stay of a minute: 100 a minute. */
+Test(rehearse, slots_have_the_waits_of_arithmetic)
+{
+    struct played *x = night("mode: slots, max_active: 1000", CROWD STAY);
+
+    cr_assert_eq(x->f.admitted, 10000);
+    cr_assert_float_eq(x->f.all.most, 9 * 60 - 10, 25, "%f", x->f.all.most);
+    for (uint32_t i = 0; i < x->f.n; i++)
+        cr_assert_leq(x->f.s[i].inside, 1000);
+    over(x);
+}
+
+static double rate_over(const struct played *x, uint32_t from_s, uint32_t end_s)
+{
+    double sum = 0;
+
+    for (uint32_t i = from_s; i < end_s; i++)
+        sum += x->f.s[i].released;
+    return sum / (end_s - from_s);
+}
+
+/* Each person inside costs 0.01: below 40 there are 100 a second, above 10, and back only with hysteresis. */
+Test(rehearse, a_tier_acts_when_it_does_in_the_policy)
+{
+    struct played *x = night("hysteresis: 10, no_show_boost: 1, limits: [{metric: cpu, tiers: [{below: 40, rate_per_s: 100}, "
+                             "{below: 90, rate_per_s: 10}]}]",
+                             CROWD "stay: {kind: fixed, mean: 19m}}\nbackend: {base: 10, per_person: 0.01, per_release: 0, sample: 1s}");
+    uint32_t at = 0;
+
+    while (at < x->f.n && x->f.s[at].backend < 40)
+        at++;
+    cr_assert_leq(x->f.s[at].inside, 3400);
+    cr_assert_geq(x->f.s[at].inside, 3000);
+    cr_assert_float_eq(rate_over(x, 5, at - 5), 100, 2, "%f", rate_over(x, 5, at - 5));
+    cr_assert_float_eq(rate_over(x, at + 5, at + 65), 10, 0.5, "%f", rate_over(x, at + 5, at + 65));
+    all_kept(x);
+    over(x);
+}
+
+Test(rehearse, a_killed_node_delays_and_loses_nobody)
+{
+    static const char *const kills[] = { "events: []", "events: [{at: 30s, what: kill_node, no: 1, for: 4s}]",
+                                         "events: [{at: 30s, what: kill_node, no: 1, for: 0}, {at: 40s, what: kill_router, no: 2}]" };
+    double most[3];
+
+    for (int i = 0; i < 3; i++) {
+        char rest[600];
+        struct played *x;
+
+        snprintf(rest, sizeof(rest), CROWD STAY "\n%s", kills[i]);
+        x = night("release_per_s: 50, segment_capacity: 3000", rest);
+        cr_assert_eq(x->f.admitted, 10000, "night %d: %llu are in", i, (unsigned long long)x->f.admitted);
+        cr_assert_eq(x->f.over_limit + x->f.grew + x->f.out_of_order, 0);
+        cr_assert_eq(x->f.overtaken > 0, i == 2, "after 5 s the rest goes on");
+        most[i] = x->f.all.most;
+        over(x);
+    }
+    cr_assert_gt(most[1], most[0] + 2, "%f %f", most[0], most[1]);
+    cr_assert_lt(most[1], most[0] + 8, "%f %f", most[0], most[1]);
+}
+
+/* A backend that people of its own rate bring down is said to be. */
+Test(rehearse, a_crash_is_seen)
+{
+    struct played *x = night("release_per_s: 100", CROWD STAY "\nbackend: {base: 10, per_person: 0.05, restart: 1m}");
+    struct verdict v[FIGURES_VERDICTS];
+    unsigned bad = figures_judge(&x->f, &x->night, v);
+
+    cr_assert_gt(x->f.crashes, 0);
+    cr_assert_eq(bad, 1);
+    over(x);
+}
+
+/* A router that is asked for more than its core has says so; and people come again. */
+Test(rehearse, a_full_core_is_seen_and_loses_nobody)
+{
+    struct played *x = night("release_per_s: 500", CROWD STAY "\ncluster: {routers: 1, join_us: 3000}");
+
+    cr_assert_gt(x->f.late, 0);
+    cr_assert_gt(x->f.slowest_s, 0.9);
+    cr_assert_eq(x->f.admitted, 10000);
+    over(x);
+}

@@ -7,6 +7,7 @@
 #include "common/task/call.h"
 #include "common/task/queue_name.h"
 #include "common/task/state.h"
+#include "common/task/waits.h"
 #include "common/ticket/task_token.h"
 #include "proto/router_task.pb-c.h"
 #include "proto/task_manager.pb-c.h"
@@ -250,7 +251,8 @@ MESSAGE(part_status, PartStatus, NULL, NUM(epoch), ROWS(v, n, n_part, 0, PARTS_M
         COL(v, held[HOLD_ORDER], held_order), COL(v, held[HOLD_LIMITS], held_limits),
         COL(v, held[HOLD_ENDPOINT], held_endpoint), COL(v, bytes, bytes),
         COL(v, schedules, schedules), COL(v, to_epoch, to_epoch), COL(v, waiting_units, waiting_units),
-        COL_BYTE(v, full, full, 0, TASK_NFULLS - 1))
+        COL_BYTE(v, full, full, 0, TASK_NFULLS - 1),
+        COL_BYTES_LATER(v, waits.p, waits.n, waits, WAITS_BYTES))
 
 MESSAGE(task_do, TaskDo, NULL, NUM(part), NUM(epoch), NUM(verb), NUM(no), NAME(queue), NAME(key1),
         NAME(key2), NUM(states), NUM(after), NUM(most), NUM(rate), TEXT(label, LABEL_MAX),

@@ -361,6 +361,7 @@ struct part_status_row {
     uint8_t life; /* enum part_life */
     uint8_t full; /* enum task_full: the bound by which it refused a task in the last seconds */
     uint64_t to_epoch; /* PART_LEFT: epoch of the PART_OUT that it has left for */
+    struct bytes_of waits; /* counts of waits, packed: of a message alone */
 };
 
 struct msg_part_status { /* once a second, and at once when a partition was opened */

@@ -20,7 +20,7 @@ export const PEOPLE = {
 export const POOL = {
   path: pool => `history?pool=${api.enc(pool)}&`,
   lines: [['Waiting', 'waiting', 0, '', 'l0'], ['Arrive', 'accepted_per_s', 1, '/s', 'l1'], ['Start', 'started_per_s', 1, '/s', 'l2'], ['End', 'ended_per_s', 1, '/s', 'le'], ['Fail', 'failed_per_s', 1, '/s', 'lf'],
-    ['Oldest', 'oldest_ms', -1, 'ms', 'lx'], ['Running', 'running', -1, '', 'lx']],
+    ['Wait p50', 'wait_p50_ms', 2, 'ms', 'l1'], ['Wait p99', 'wait_p99_ms', 2, 'ms', 'lf'], ['Oldest', 'oldest_ms', -1, 'ms', 'lx'], ['Running', 'running', -1, '', 'lx']],
   come: ['accepted_per_s', 'started_per_s', 'ended_per_s', 'failed_per_s'], limit: '',
   said: ['arrived', 'accepted_per_s_max', 'started', 'started_per_s_max'],
   mine: (e, pool) => e.pool === pool || (!e.queue && !e.pool),
@@ -70,8 +70,8 @@ const values = (column, from = data) => {
 const most = v => v.reduce((a, b) => b !== null && b > a ? b : a, 0);
 
 function sizes() {
-  const w = Math.max(280, $('g-area').clientWidth), h = w < 560 ? 260 : 320, plot = h - TOP - FOOT - GAP;
-  return { w, h, panes: [[TOP, TOP + plot * 0.58], [TOP + plot * 0.58 + GAP, h - FOOT]] };
+  const w = Math.max(280, $('g-area').clientWidth), h = w < 560 ? 260 : 320, plot = h - TOP - FOOT - GAP, end = h - FOOT, third = what === POOL ? 90 : 0;
+  return { w, h: h + third, panes: [[TOP, TOP + plot * 0.58], [TOP + plot * 0.58 + GAP, end], ...third ? [[end + GAP, end + third]] : []] };
 }
 
 // A limit far above what comes would press all else to the floor: it is in the legend, and an arrow at
@@ -79,13 +79,13 @@ function sizes() {
 function tops() {
   const come = Math.max(...what.come.map(c => most(values(c)))), limit = what.limit ? most(values(what.limit)) : 0;
   const peak = data.step_ms > 2000 ? most(values('waiting_max')) : 0;
-  return [nice(Math.max(most(values('waiting')), peak, 10)), nice(!come || limit <= 4 * come ? Math.max(come, limit) : come)];
+  return [nice(Math.max(most(values('waiting')), peak, 10)), nice(!come || limit <= 4 * come ? Math.max(come, limit) : come), what === POOL ? nice(most(values('wait_p99_ms'))) : 0];
 }
 
 const frame = () => {
-  const s = sizes(), long = RANGES[range][1], [upper, lower] = tops();
-  const y = (pane, v) => { const [a, b] = s.panes[pane], top = pane ? lower : upper; return b - (b - a) * Math.min(v, top) / top; };
-  return { ...s, tops: [upper, lower], y, x: t => LEFT + (s.w - LEFT - RIGHT) * (1 - (data.at_ms - t) / long) };
+  const s = sizes(), long = RANGES[range][1], top = tops();
+  const y = (pane, v) => { const [a, b] = s.panes[pane]; return b - (b - a) * Math.min(v, top[pane]) / top[pane]; };
+  return { ...s, tops: top, y, x: t => LEFT + (s.w - LEFT - RIGHT) * (1 - (data.at_ms - t) / long) };
 };
 const timeAt = i => data.at_ms - (data.points.length - 1 - i) * data.step_ms;
 
@@ -118,13 +118,14 @@ function band(f, low, high) {
 
 const text = (x, y, anchor, words) => { const e = svg('text', { x, y, 'text-anchor': anchor }); e.textContent = words; return e; };
 const shortly = v => v >= 1e6 ? v / 1e6 + ' M' : v >= 1e4 ? v / 1e3 + ' k' : v >= 10 ? number(v) : String(v);
+const ms = v => v < 2000 ? Math.round(v) + ' ms' : span(v);
 const hhmm = t => new Date(t).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
 
 function axes(f) {
   const kids = [], [, long, step] = RANGES[range], bottom = f.h - FOOT;
   f.panes.forEach(([a, b], pane) => [0, 0.5, 1].forEach(k => {
     const y = b - (b - a) * k;
-    kids.push(svg('path', { class: k ? 'grid' : 'base', d: `M${LEFT} ${y}H${f.w - RIGHT}` }), text(LEFT - 6, y + 4, 'end', shortly(f.tops[pane] * k) + (pane && k ? '/s' : '')));
+    kids.push(svg('path', { class: k ? 'grid' : 'base', d: `M${LEFT} ${y}H${f.w - RIGHT}` }), text(LEFT - 6, y + 4, 'end', pane > 1 ? ms(f.tops[pane] * k) : shortly(f.tops[pane] * k) + (pane && k ? '/s' : '')));
   }));
   const zone = new Date().getTimezoneOffset() * 60000, few = f.w < 560 ? 2 : 1;
   for (let t = Math.ceil((data.at_ms - long - zone) / (few * step)) * few * step + zone; t <= data.at_ms; t += few * step)
@@ -173,7 +174,7 @@ function showReading(f) {
   const n = data.points.length, i = Math.min(cursor, n - 1), at = i < 0 ? n - 1 : i, p = data.points[at] || null;
   const words = what.lines.map(([name, column, , unit, style]) => {
     const x = i < 0 && now[column] !== undefined ? now[column] : p ? p[data.columns.indexOf(column)] : null;
-    return [name, x === null ? '–' : unit === 'ms' ? span(x) : unit ? rate(x) + unit : number(x), style];
+    return [name, x === null ? '–' : unit === 'ms' ? ms(x) : unit ? rate(x) + unit : number(x), style];
   });
   list($('g-now'), words, w => w[0], () => el('li', {}, el('i'), el('span'), el('b')), (e, [name, x, style]) => {
     mark(e.firstChild, 'class', style);

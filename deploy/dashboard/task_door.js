@@ -6,7 +6,7 @@ import * as graph from './graph.js';
 let live = null, page = null, more = null, coming = null;
 
 export const address = () => new URLSearchParams(location.hash.slice(1));
-export const isShown = () => address().has('tasks') || address().has('pool');
+export const isShown = () => ['tasks', 'pool', 'task'].some(k => address().has(k));
 
 // The pool that is to be answered in full: of one or none that is named, the first.
 export function wanted() {
@@ -32,7 +32,7 @@ export async function look() {
     await open();
     show(live);
   }
-  await Promise.all([graph.look(wanted().pool), more.look(wanted().queue), page.lookCloser()]);
+  await (address().has('task') ? page.lookCloser() : Promise.all([graph.look(wanted().pool), more.look(wanted().queue), page.lookCloser()]));
 }
 
 export function lookAnew() {

@@ -124,10 +124,8 @@ export function partWord(p) {
 
 const took = ms => ms < 2000 ? Math.round(ms) + ' ms' : span(ms);
 
-// One attempt that has ended, or how the task did.
-export const attemptOf = h => h.end + (h.status ? ' ' + h.status : '') + (h.reason ? ': ' + h.reason : '') +
-  `; ${clock(1000 * (h.started_at || h.ended_at))}` + (h.started_at ? `, took ${took(1000 * (h.ended_at - h.started_at))}` : '') +
-  (h.retry_at ? `; again from ${clock(1000 * h.retry_at)}` : '');
+// How long an attempt took; '': none had begun.
+export const tookOf = h => h.started_at ? took(1000 * (h.ended_at - h.started_at)) : '';
 
 const LIMITS = { rate: 'its rate', max_concurrent: 'as many run as may', pause: 'a pause' };
 export const limitsOf = k => k.limits.map(l => LIMITS[l] || l).join(', ') + (k.limited_until ? `, until ${clock(1000 * k.limited_until)}` : '');

@@ -8,10 +8,11 @@ import { $, el, put, level, list, mark, number, rate, span, table, clock } from 
 import * as api from './api.js';
 import { ask, p, say } from './ask.js';
 import { tiles_show } from './draw.js';
-import { wanted } from './task_door.js';
+import { address, wanted } from './task_door.js';
 import { things } from './words.js';
+import * as one from './task_page.js';
 import { opens, askAddBudget, askAddEndpoint, askAddPool, askEndpointLimits, askPool, askProbe } from './task_forms.js';
-import { attemptOf, bindsOf, endpointIsShut, endpointWord, heldBy, KINDS, limitsOf, orderOf, partWord, poolSays, poolWord, rulesOf } from './task_words.js';
+import { bindsOf, endpointIsShut, endpointWord, heldBy, KINDS, limitsOf, partWord, poolSays, poolWord, rulesOf } from './task_words.js';
 
 const EVERY_MS = 5000, ROWS = 20;
 let live = null, pool = null;               // as in the last answer; the chosen one
@@ -26,6 +27,7 @@ const to = (pool, queue) => '#' + new URLSearchParams(queue ? { pool, queue } : 
 
 export function lookAnew() {
   lookedAt = 0;
+  one.lookAnew();
 }
 
 /* ---- lists ---- */
@@ -167,7 +169,7 @@ function showQueues() {
 
 const KEYS = [['Key', x => x.key || '(none)', 'name', () => el('span')], ['Waiting', x => number(x.waiting), 'n'], ['Running', x => number(x.running), 'n'],
   ['Stopped by', x => limitsOf(x) || '–'], ['Pinned', x => x.pinned ? 'pinned' : '–']];
-const TASKS = [['Task', x => x.id, 'name', x => el('button', { type: 'button', class: 'link', on: { click: () => openTask(x.id) } })], ['Key', x => x.key || '–'],
+const TASKS = [['Task', x => x.id, 'name', x => el('a', { href: one.toTask({ pool: pool.pool, queue }, x.id) })], ['Key', x => x.key || '–'],
   ['Attempts', x => number(x.attempts), 'n'], ['Since', x => x.entered_at ? clock(1000 * x.entered_at) : '–'], ['Because', x => x.because]];
 
 // The queue's own figures are in the list of the busiest: all that has dead ones is.
@@ -249,53 +251,6 @@ function askCancel() {
     goOn => orderAll('cancel', key ? { key } : {}, goOn), said => `${said} cancelled.`, queue);
 }
 
-/* ---- one task, at the side ---- */
-
-const line = (name, text) => text === null || text === undefined || text === '' ? [] : [el('dt', {}, name), el('dd', {}, String(text))];
-const moment = s => s ? clock(1000 * s) : '';
-const because = t => t.because.replace(/\b(ends_at|limited_until)\b/, key => moment(t[key]) || key);
-
-// What has been tried: of many attempts the last ones.
-const historyLines = t => [
-  ...line('Earlier', t.earlier_attempts ? things(t.earlier_attempts, 'attempt') : ''),
-  ...(t.history || []).flatMap(h => line(h.attempt ? 'Attempt ' + h.attempt : 'End', attemptOf(h))),
-];
-
-function taskLines(t) {
-  return [
-    ...line('Because', because(t)), ...line('Queue', t.queue), ...line('Key', t.key),
-    ...line('Place', t.position ? `${number(t.position)} in its queue, ${number(t.ahead_of_key)} before it in its key` : ''),
-    ...line('Limited by', t.limited_by), ...line('Until', moment(t.limited_until)), ...line('Since', moment(t.entered_at)),
-    ...line('Started', moment(t.started_at)), ...line('Ended', moment(t.ended_at)), ...line('Ends', moment(t.ends_at)),
-    ...line('Attempts', number(t.attempts)), ...historyLines(t),
-    ...line('Priority', t.priority), ...line('Labels', t.labels.join(', ')), ...line('Task node', t.node), ...line('Token', t.task),
-  ];
-}
-
-function orderOne(t, verb) {
-  const [, yes, does, done] = orderOf[verb];
-  ask(`${yes}?`, yes, [p(`Task ${t.id} of ${t.queue}. ${does}`)], async () => {
-    await api.change('POST', `tasks/${api.enc(t.id)}/${verb}`);
-    $('task').close();
-  }, done, verb === 'discard' ? t.id : '', /^(cancel|discard)$/.test(verb));
-}
-
-async function openTask(id) {
-  try {
-    const t = await api.get('tasks/' + api.enc(id));
-    put($('task-head'), 'Task ' + t.id);
-    put($('task-state'), t.state.toUpperCase() + (t.stopping ? ', being cancelled' : ''));
-    mark($('task-state'), 'class', 'word ' + (t.state === 'dead' ? 'bad' : t.state === 'succeeded' ? 'good' : 'plain'));
-    $('task-lines').replaceChildren(...taskLines(t));
-    $('task-orders').replaceChildren(...Object.keys(orderOf).filter(v => orderOf[v][4].test(t.state)).map(v =>
-      el('button', { type: 'button', class: v === 'discard' || v === 'cancel' ? 'danger' : '', 'data-needs': v === 'discard' ? 'admin' : 'operator', on: { click: () => orderOne(t, v) } }, orderOf[v][0])));
-    $('task').showModal();
-    $('task-close').focus();
-  } catch (e) {
-    say(e instanceof api.Refused ? e.message : 'No answer: ' + e.message);
-  }
-}
-
 /* ---- asking ---- */
 
 // The answer; of a question that was refused, what is wrong with it: its list says so.
@@ -335,6 +290,7 @@ async function look() {
 }
 
 export async function lookCloser() {
+  if (address().has('task')) return one.look();
   if (pool && Date.now() - lookedAt >= EVERY_MS) await look();
 }
 
@@ -347,6 +303,7 @@ function showAll() {
 export function show(now) {
   const want = wanted();
   live = now;
+  one.show(address().get('task') || '');
   pool = live.tasks.pools.find(x => x.pool === want.pool) || null;
   if (want.queue !== queue || (pool && historyOf && historyOf !== pool.pool)) {
     [queue, found, pages, sift, keys, tasks, queues, lookedAt] = [want.queue, false, [''], {}, null, null, historyOf === want.pool ? queues : null, 0];
@@ -367,12 +324,11 @@ export function begin() {
   $('add-budget').addEventListener('click', askAddBudget);
   $('redrive-stop').addEventListener('click', askStop);
   $('discard').addEventListener('click', askDiscard);
-  $('task-close').addEventListener('click', () => $('task').close());
   $('tasks-more').addEventListener('click', () => { pages.push(tasks.next); tasks = null; showQueue(); look(); });
   $('tasks-first').addEventListener('click', () => listAnew(() => {}));
   form('f-sift', askSift);
   form('f-redrive', askRedrive);
   form('f-cancel', askCancel);
   form('f-queue', () => { if ($('queue-name').value.trim()) location.hash = to(pool.pool, $('queue-name').value.trim()); });
-  form('f-task', () => { if ($('task-name').value.trim()) openTask($('task-name').value.trim()); });
+  form('f-task', () => { if ($('task-name').value.trim()) location.hash = one.toTask({}, $('task-name').value.trim()); });
 }

@@ -49,7 +49,8 @@ const char *const queue_columns[HISTORY_COLUMNS] = {
 const char *const pool_columns[HISTORY_COLUMNS] = {
     "waiting",     "running",      "oldest_ms", "accepted_per_s", "started_per_s",
     "ended_per_s", "failed_per_s",
-    "waiting_min", "waiting_max", "accepted_per_s_max", "started_per_s_max"
+    "waiting_min", "waiting_max", "accepted_per_s_max", "started_per_s_max",
+    "wait_p50_ms", "wait_p99_ms"
 };
 
 static void add_queue(void *ctx, const void *view)
@@ -61,7 +62,8 @@ static void add_queue(void *ctx, const void *view)
     history_add(&s->history, q->id,
                 &(struct history_sums){ { (double)(l.waiting + l.returning),
                                           (double)(l.ready + l.active), q->allowed_per_s },
-                                        { l.joined, l.released, l.no_shows, l.left + l.expired } });
+                                        { l.joined, l.released, l.no_shows, l.left + l.expired },
+                                        { { 0 } } });
 }
 
 static void add_pool(void *ctx, const void *view)
@@ -75,7 +77,7 @@ static void add_pool(void *ctx, const void *view)
                                           (double)n->oldest_ms },
                                         { n->accepted, n->started,
                                           n->succeeded + n->died + n->expired,
-                                          n->retried + n->died } });
+                                          n->retried + n->died }, v->waits });
 }
 
 void dashboard_feed_tick(struct mng_service *s)

@@ -12,7 +12,7 @@ void dashboard_feed_end(struct mng_service *s);
 
 /* Names of the figures of a point: means, then the least and the most of the first level, and
  * the most of the first counts. ended: as succeeded, dead or expired; failed: attempts. */
-#define HISTORY_COLUMNS (HISTORY_FIGURES + 2 + HISTORY_TOPS)
+#define HISTORY_COLUMNS (HISTORY_FIGURES + 2 + HISTORY_TOPS + HISTORY_WAITS)
 extern const char *const queue_columns[HISTORY_COLUMNS], *const pool_columns[HISTORY_COLUMNS];
 
 /* False: there is no such path. */

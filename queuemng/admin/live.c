@@ -304,7 +304,7 @@ static json_t *short_number(float v)
     return x == (double)(int64_t)x ? json_integer(INT(x)) : json_real(x);
 }
 
-static json_t *point_json(const struct history_point *p)
+static json_t *point_json(const struct history_point *p, bool waits)
 {
     json_t *j;
 
@@ -317,6 +317,8 @@ static json_t *point_json(const struct history_point *p)
     (void)json_array_append_new(j, short_number(p->most));
     for (size_t i = 0; i < HISTORY_TOPS; i++)
         (void)json_array_append_new(j, short_number(p->top[i]));
+    for (size_t i = 0; i < HISTORY_WAITS && waits; i++)
+        (void)json_array_append_new(j, short_number(p->wait[i]));
     return j;
 }
 
@@ -327,7 +329,7 @@ static json_t *points_json(const struct wanted *w)
     json_t *list = json_array();
 
     for (size_t i = 0; i < n; i++)
-        (void)json_array_append_new(list, point_json(history_at(w->h, q, w->range, i)));
+        (void)json_array_append_new(list, point_json(history_at(w->h, q, w->range, i), w->columns == pool_columns));
     return list;
 }
 
@@ -354,7 +356,7 @@ static void answer(struct admin_call *c, struct wanted *w)
     if (!read_range(c, &w->range))
         return;
     columns = json_array();
-    for (size_t i = 0; i < HISTORY_COLUMNS; i++)
+    for (size_t i = 0; i < HISTORY_COLUMNS && w->columns[i] != NULL; i++)
         (void)json_array_append_new(columns, json_string(w->columns[i]));
     j = json_pack("{s:s,s:I,s:I,s:o,s:o}", "range", ranges[w->range], "at_ms",
                   INT(w->h->wall_ms), "step_ms", INT(history_step_ms(w->range)), "columns",

@@ -28,8 +28,10 @@ void mng_each_pool(const struct mng *m, mng_each_fn fn, void *ctx)
                                    .limited_by = p->release.limited_by };
 
         (void)pool_sum(p, &v.sum);
-        for (uint32_t i = 0; i < p->n; i++)
+        for (uint32_t i = 0; i < p->n; i++) {
             v.away += !p->part[i].confirmed;
+            waits_join(&v.waits, &p->part[i].waits);
+        }
         fn(ctx, &v);
     }
 }

@@ -3,6 +3,7 @@
 #ifndef SEGQ_QUEUEMNG_CORE_TASK_VIEW_H
 #define SEGQ_QUEUEMNG_CORE_TASK_VIEW_H
 
+#include "common/task/waits.h"
 #include "common/wire/msg_task_manager.h"
 #include "queuemng/core/view.h"
 #include "queuemng/policy/claim.h"
@@ -83,6 +84,7 @@ struct mng_pool_view {
     double rate_per_s;          /* by metrics; < 0: it has no such limits */
     const char *limited_by;     /* the metric; "fallback" */
     struct part_status_row sum; /* sum of what was reported last */
+    struct waits waits;         /* likewise */
 };
 
 /* More wait than the operator wants to hear nothing of. */

@@ -160,21 +160,38 @@ static void point_clear(struct history_point *p, uint32_t slot)
         p->mean[i] = NAN;
     for (size_t i = 0; i < HISTORY_TOPS; i++)
         p->top[i] = NAN;
+    for (size_t i = 0; i < HISTORY_WAITS; i++)
+        p->wait[i] = NAN;
 }
 
-static void points_add(const struct history *h, struct history_queue *q,
+/* Waits that have ended since the last look. */
+static void waits_since(struct waits *to, const struct waits *now, const struct waits *before)
+{
+    for (size_t b = 0; b < WAITS_BUCKETS; b++)
+        to->n[b] += now->n[b] > before->n[b] ? now->n[b] - before->n[b] : 0;
+}
+
+static void points_add(const struct history *h, struct history_queue *q, const struct history_sums *s,
                        const float v[HISTORY_FIGURES], bool rates)
 {
+    static const double parts[HISTORY_WAITS] = { 0.5, 0.99 };
+
     for (enum history_range r = 0; r < HISTORY_RANGES; r++) {
         uint32_t slot = slot_now(h, r);
         struct history_point *p = point_of(q, r, slot);
 
         if (q->first[r] == 0)
             q->first[r] = slot;
-        if (p->slot != slot)
+        if (p->slot != slot) {
             point_clear(p, slot);
+            q->waits[r] = (struct waits){ 0 };
+        }
         if (p->n < UINT16_MAX)
             look_into(p, v, rates);
+        if (rates)
+            waits_since(&q->waits[r], &s->waits, &q->before.waits);
+        for (size_t i = 0; i < HISTORY_WAITS && rates; i++)
+            p->wait[i] = (float)waits_quantile(&q->waits[r], parts[i]);
     }
 }
 
@@ -210,7 +227,7 @@ static void queue_add(const struct history *h, struct history_queue *q,
         v[HISTORY_LEVELS + i] = rates ? (float)((double)(s->count[i] - q->before.count[i]) * 1000 /
                                                 (double)h->gap_ms)
                                       : NAN;
-    points_add(h, q, v, rates);
+    points_add(h, q, s, v, rates);
     look_whether_still(h, q, s);
     q->before = *s;
     q->seen = h->round;
@@ -226,6 +243,7 @@ void history_add(struct history *h, uint32_t id, const struct history_sums *s)
         h->sums.level[i] += s->level[i];
     for (size_t i = 0; i < HISTORY_COUNTS; i++)
         h->sums.count[i] += s->count[i];
+    waits_join(&h->sums.waits, &s->waits);
     if (q == NULL)
         q = queue_new(h, id, s);
     if (q == NULL)

@@ -12,6 +12,7 @@
 #define SEGQ_HISTORY_H
 
 #include "common/base/map.h"
+#include "common/task/waits.h"
 
 #define HISTORY_STEP_MS 2000 /* a round, and a point of HISTORY_10M */
 #define HISTORY_QUEUES  512
@@ -19,6 +20,7 @@
 #define HISTORY_COUNTS  4
 #define HISTORY_FIGURES (HISTORY_LEVELS + HISTORY_COUNTS)
 #define HISTORY_TOPS    2 /* the first so many counts, whose most is kept */
+#define HISTORY_WAITS   2
 
 enum history_range { HISTORY_10M, HISTORY_1H, HISTORY_24H, HISTORY_RANGES };
 #define HISTORY_POINTS_10M 300
@@ -31,6 +33,7 @@ enum history_range { HISTORY_10M, HISTORY_1H, HISTORY_24H, HISTORY_RANGES };
 struct history_sums {
     double level[HISTORY_LEVELS];
     uint64_t count[HISTORY_COUNTS]; /* counted up */
+    struct waits waits;             /* likewise; 0: none are counted */
 };
 
 struct history_point {
@@ -39,6 +42,7 @@ struct history_point {
     float mean[HISTORY_FIGURES];   /* levels, then counts per second; those are NAN if n_rates is 0 */
     float least, most;             /* least and most of the first level */
     float top[HISTORY_TOPS];       /* the most of the first counts per second; or NAN */
+    float wait[HISTORY_WAITS];     /* p50 and p99 in ms of the waits that ended in it; or NAN */
 };
 
 struct history_queue {
@@ -47,6 +51,7 @@ struct history_queue {
     uint64_t seen, busy;            /* the last round in which it was there; something happened */
     int64_t still_ms;               /* moment of line_ms: since then some wait and none has begun; 0: not so */
     struct history_sums before;
+    struct waits waits[HISTORY_RANGES]; /* those that ended in the present point */
     struct history_point point[HISTORY_POINTS]; /* a ring for each range, one behind the other */
 };
 

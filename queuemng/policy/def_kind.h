@@ -40,7 +40,7 @@ static inline const char *def_name(const void *def)
 void def_full_name(const struct def_kind *k, const void *def, char out[DEF_NAME_MAX + 1]);
 bool def_is_named(const struct def_kind *k, const void *def, const char *full_name);
 
-/* Its keys as JSON, for the store, the admin API and segqctl. New reference; NULL: no memory. */
+/* Writes its keys as JSON, for the store, the admin API and segqctl. New reference; NULL: no memory. */
 struct json_t *def_keys_json(const void *def, const struct cfg_key *keys);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "common/base/list.h"
 #include "common/base/map.h"
+#include "common/task/waits.h"
 #include "common/wire/msg_task_manager.h"
 #include "queuemng/policy/claim.h"
 #include "queuemng/policy/endpoint_def.h"
@@ -48,7 +49,8 @@ struct mpart {
     msec_t rest_ms;          /* no move before */
     uint64_t rate;           /* rate of a pool with limits: as told last, per 1000 s, */
     msec_t rate_ms;          /* and when; 0: not its present owner */
-    struct part_status_row st; /* status as reported last */
+    struct part_status_row st; /* status as reported last, but for */
+    struct waits waits;
 };
 
 struct mpool {

@@ -18,6 +18,7 @@
 #define SEGQ_TASK_ENGINE_H
 
 #include "common/base/metrics.h"
+#include "common/task/waits.h"
 #include "task/containers/rank.h"
 #include "task/containers/rate.h"
 #include "task/engine/pool.h"
@@ -59,6 +60,7 @@ struct engine_counts { /* ever, since the start of the process */
 #undef X
     struct histo late; /* delays and back-offs that ended: how late */
     struct histo wait; /* attempts: from the entry into the line to the start */
+    struct waits waits; /* likewise, for the manager */
     struct histo eta_error; /* |wait that was estimated - real one|, of the promises below */
     struct histo eta_error_told; /* likewise of waits that an operator's service estimated */
 };

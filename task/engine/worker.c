@@ -48,6 +48,7 @@ static void start(struct engine *e, enum trec_kind kind, task_slot slot, uint32_
     e->counts.started++;
     e->counts.units += out->cost;
     histo_add(&e->counts.wait, (uint64_t)ms_max(e->at - (msec_t)t->entered_ms, 0) * 1000);
+    waits_add(&e->counts.waits, e->at - (msec_t)t->entered_ms);
 }
 
 /* The next one by turns. One that does not fit into a rate in units closes what has that rate, and

@@ -141,6 +141,16 @@ static struct part_status_row row(const struct tasktab *t, const struct part *p)
     return r;
 }
 
+/* None without memory: they are a picture's. */
+static struct bytes_of waits_of(const struct part *p, struct arena *mem)
+{
+    uint8_t bytes[WAITS_BYTES];
+    uint32_t n = (uint32_t)waits_pack(&p->e.counts.waits, bytes);
+    const uint8_t *kept = n > 0 ? arena_memdup(mem, bytes, n) : NULL;
+
+    return (struct bytes_of){ kept != NULL ? n : 0, kept };
+}
+
 void tasktab_report(struct tasktab *t, struct outbox *out)
 {
     bool due = t->now.ms - t->said_ms >= REPORT_MS;
@@ -163,7 +173,8 @@ void tasktab_report(struct tasktab *t, struct outbox *out)
     if (m->v == NULL)
         return;
     each_part (t, p) {
-        m->v[m->n++] = row(t, p);
+        m->v[m->n] = row(t, p);
+        m->v[m->n++].waits = waits_of(p, &out->mem);
         p->asked |= has_left(t, p); /* said when the store has the ends of its calls */
     }
     tasktab_report_endpoints(t, out);

@@ -50,7 +50,7 @@ async function dashboard(hash, options) {
   await page.goto(`${k.ADMIN}/#token=${encodeURIComponent(ADMIN_TOKEN)}&who=anna`);
   await page.locator('#q-name', { hasText: 'login' }).waitFor();
   await page.goto(k.ADMIN + '/' + hash);
-  await page.locator('#tp-head').waitFor();
+  await page.locator('#tasks').waitFor();
   return { c, page };
 }
 
@@ -159,27 +159,78 @@ async function crowd() {
 
 const EU = '#pool=ride%2F*&queue=ride%2Feu';
 
+// A task has a page of its own, whose address can be kept.
 async function whyOfOne() {
   const { task } = await submit('ride/eu', { key: 'late', delay: '1h' });
   const { c, page } = await dashboard(EU);
   await page.locator('#task-name').fill(task);
   await page.keyboard.press('Enter');
-  await claimUntil('a token finds the task', async () => (await page.locator('#task-lines').innerText()).includes('submitted with a delay: waits in line from '));
+  await claimUntil('a token finds the task', async () => (await page.locator('#task-says').innerText()).startsWith('Submitted with a delay: waits in line from '));
   claim('its state is a word', await page.locator('#task-state').innerText() === 'SCHEDULED');
+  claim('the page is its own', await page.locator('#tp').isHidden() && page.url().endsWith('#task=' + task));
   await k.accessible(page, 'one task');
   await k.shot(page, 'tasks-why');
   await button(page, 'Run next …').click();
   await yes(page, 'a run', 'Give it to the next worker?');
   await claimUntil('it is before all others', async () => (await manager('GET', 'tasks/' + encodeURIComponent(task))).state === 'waiting');
-  await page.locator('#task-name').fill(task);
-  await page.keyboard.press('Enter');
-  await button(page, 'Cancel …').first().waitFor();
+  await claimUntil('the page says so', async () => await page.locator('#task-state').innerText() === 'WAITING');
   await page.locator('#task-orders').getByRole('button', { name: 'Cancel …' }).click();
   await yes(page, 'a cancel', 'Cancel the task?');
   claim('it is cancelled', (await manager('GET', 'tasks/' + encodeURIComponent(task))).state === 'cancelled');
+  await page.locator('#task-back').click();
+  await claimUntil('a link leads to its queue', async () => await page.locator('#tq-name').innerText() === 'Queue ride/eu');
+  claim('no errors', c.wrong.length === 0, c.wrong.join('; '));
   await page.locator('#task-name').fill('nonsense');
   await page.keyboard.press('Enter');
-  await claimUntil('what is no task is said', async () => (await page.locator('#done').innerText()).includes('neither a task nor an id'));
+  await claimUntil('what is no task is said', async () => (await page.locator('#task-says').innerText()).includes('neither a task nor an id'));
+  await c.close();
+}
+
+// What it carries, and another one of it; the audit has who has read it.
+async function payloadOfOne() {
+  const { task } = await submit('paid', { max_attempts: 1, key: 'tenant7', labels: ['trip7'], payload: { order: 7, to: { city: 'Köln', lines: Array.from({ length: 60 }, (_, i) => ({ n: i, text: 'line ' + i })) } } });
+  const { tasks: [t] } = await take('paid', 1);
+  await call('POST', `/v1/tasks/${t.task}/progress`, { lease_id: t.lease_id, percent: 40, text: 'printing' });
+  const { c, page } = await dashboard('#task=' + task);
+  await claimUntil('its progress is told', async () => /40 %; printing; said/.test(await page.locator('#task-progress').innerText()));
+  await k.accessible(page, 'one task, with progress');
+  await call('POST', `/v1/tasks/${t.task}/nack`, { lease_id: t.lease_id, reason: 'no paper' });
+  await claimUntil('the page hears of its end', async () => await page.locator('#task-state').innerText() === 'DEAD');
+  claim('what was tried is a table', await cell(page, 'th', '1', 'Reason') === 'no paper' && /ms|s$/.test(await cell(page, 'th', '1', 'Took')), await page.locator('#th').innerText());
+  claim('what it carries is not read unasked', !(await page.locator('#task-body').innerText()).includes('Köln'));
+  await button(page, 'Show payload and result').click();
+  await claimUntil('it is folded', async () => /application\/json/.test(await page.locator('#task-body').innerText()) && await page.locator('#task-body details.json').count() > 60);
+  const id = (await manager('GET', 'tasks/' + encodeURIComponent(task))).id;
+  claim('who has read it is noted', (await manager('GET', 'audit?n=20')).entries.some(e => e.path === `/v1/admin/tasks/${id}/payload` && e.who === 'anna'));
+  await k.accessible(page, 'one task, with its payload');
+  await k.fits(page, 'one task, with its payload');
+  await k.shot(page, 'tasks-payload');
+  await page.setViewportSize({ width: 375, height: 800 });
+  await k.fits(page, 'one task on a phone');
+  await k.shot(page, 'tasks-payload-phone');
+  await page.setViewportSize(DESK.viewport);
+  await button(page, 'Redrive with another payload …').click();
+  await page.locator('#ask textarea').fill('{"order": 8');
+  await page.locator('#ask-yes').click();
+  await claimUntil('what is no JSON is refused', async () => (await page.locator('#ask-why').innerText()) === 'That is no JSON.');
+  await page.locator('#ask textarea').fill('{"order": 12345678901234567890, "to": "Łódź"}');
+  await k.accessible(page, 'the form of a payload');
+  await k.shot(page, 'tasks-another');
+  await yes(page, 'another task', 'Make another task of it?');
+  await claimUntil('its page is shown, and says of which it was made', async () => new RegExp(`Made of\\s+${id}`).test(await page.locator('#task-lines').innerText()));
+  claim('it waits, with the key of the old one', await page.locator('#task-state').innerText() === 'WAITING' && /Key\s+tenant7/.test(await page.locator('#task-lines').innerText()));
+  await button(page, 'Show payload and result').click();
+  await claimUntil('with the bytes that were given', async () => (await page.locator('#task-body pre').textContent()).includes('12345678901234567890, "to": "Łódź"'));
+  await page.locator('#task-lines a').first().click();
+  await claimUntil('a link leads to the old one', async () => await page.locator('#task-head').innerText() === 'Task ' + id && await page.locator('#task-state').innerText() === 'DEAD');
+  await page.goBack();
+  await claimUntil('and back to the new one', async () => await page.locator('#task-state').innerText() === 'WAITING');
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await k.accessible(page, 'one task in the dark');
+  await k.shot(page, 'tasks-one-dark');
+  await manager('POST', 'task-queues/paid/tasks/cancel');
+  await manager('POST', 'task-queues/paid/tasks/discard');
+  claim('no errors, no policy broken', c.wrong.length === 0, c.wrong.join('; '));
   await c.close();
 }
 
@@ -223,8 +274,9 @@ async function manyTasks() {
 async function poolGraph() {
   const { c, page } = await dashboard('#pool=ride%2F*');
   const legend = () => page.locator('#tp-graph #g-now li span').allInnerTexts();
-  await claimUntil('a pool has a picture', async () => (await legend()).join() === 'Waiting,Arrive,Start,End,Fail,Oldest,Running');
+  await claimUntil('a pool has a picture', async () => (await legend()).join() === 'Waiting,Arrive,Start,End,Fail,Wait p50,Wait p99,Oldest,Running');
   await claimUntil('its lines are drawn', async () => (await page.locator('#tp-graph #g-svg path.l0').getAttribute('d')).length > 0);
+  claim('so are waits, of the tasks that have begun', (await page.locator('#tp-graph #g-svg path.line.lf').last().getAttribute('d')).length > 0);
   claim('and told in words', /Last 10 min: between [\d,]+ and [\d,]+ waited/.test(await page.locator('#g-says').innerText()), await page.locator('#g-says').innerText());
   await button(page, '1 h').click();
   await claimUntil('over an hour', async () => (await page.locator('#g-says').innerText()).startsWith('Last 1 h'));
@@ -349,7 +401,7 @@ async function whatWasTried() {
   const { c, page } = await dashboard('#pool=*&queue=tried');
   await page.locator('#task-name').fill(task);
   await page.keyboard.press('Enter');
-  await claimUntil('its attempts are told', async () => /Attempt 1\s+nack: no paper; [\d:]+, took/.test(await page.locator('#task-lines').innerText()));
+  await claimUntil('its attempts are told', async () => await page.locator('#th tbody tr').count() === 1 && await cell(page, 'th', '1', 'Ended by') === 'nack');
   claim('and its labels', /Labels\s+trip7/.test(await page.locator('#task-lines').innerText()), await page.locator('#task-lines').innerText());
   await k.accessible(page, 'one task, dead');
   await c.close();
@@ -478,5 +530,5 @@ async function phoneAndDark() {
   }
 }
 
-k.main([empty, poolForms, crowd, whyOfOne, wrongLinks, manyTasks, poolGraph, stopHere, pauseAndResume, redriveAndDiscard, noWorker, workerWords, whatWasTried, endpoints, endpointForms, budgetsAndSchedules, phoneAndDark,
+k.main([empty, poolForms, crowd, whyOfOne, payloadOfOne, wrongLinks, manyTasks, poolGraph, stopHere, pauseAndResume, redriveAndDiscard, noWorker, workerWords, whatWasTried, endpoints, endpointForms, budgetsAndSchedules, phoneAndDark,
   nodeDies]);

@@ -20,7 +20,7 @@ export const PEOPLE = {
 export const POOL = {
   path: pool => `history?pool=${api.enc(pool)}&`,
   lines: [['Waiting', 'waiting', 0, '', 'l0'], ['Arrive', 'accepted_per_s', 1, '/s', 'l1'], ['Start', 'started_per_s', 1, '/s', 'l2'], ['End', 'ended_per_s', 1, '/s', 'le'], ['Fail', 'failed_per_s', 1, '/s', 'lf'],
-    ['Wait p50', 'wait_p50_ms', 2, 'ms', 'l1'], ['Wait p99', 'wait_p99_ms', 2, 'ms', 'lf'], ['Oldest', 'oldest_ms', -1, 'ms', 'lx'], ['Running', 'running', -1, '', 'lx']],
+    ['Wait p50', 'wait_p50_ms', 2, 'ms', 'l0'], ['Wait p99', 'wait_p99_ms', 2, 'ms', 'l3'], ['Oldest', 'oldest_ms', -1, 'ms', 'lx'], ['Running', 'running', -1, '', 'lx']],
   come: ['accepted_per_s', 'started_per_s', 'ended_per_s', 'failed_per_s'], limit: '',
   said: ['arrived', 'accepted_per_s_max', 'started', 'started_per_s_max'],
   mine: (e, pool) => e.pool === pool || (!e.queue && !e.pool),

@@ -116,7 +116,7 @@ ROOMS = {
                                     "queuemng/tasks"]),
     "queuemng/store": (MIXED, ["common/base", "common/journal", "common/net", "common/redis"]),
     "queuemng/monitor": (MIXED, ["common/base", "common/net", "common/http", "queuemng/policy"]),
-    "queuemng/logbook": (MIXED, ["common/base"]),
+    "queuemng/logbook": (MIXED, ["common/base", "common/task"]),
     "queuemng/process": (MIXED, COMMON + ["common/redis", "queuemng/access", "queuemng/policy", "queuemng/state",
                                        "queuemng/core", "queuemng/store", "queuemng/monitor", "queuemng/logbook"]),
     "queuemng/admin": (MIXED, COMMON + ["common/recur", "queuemng/access", "queuemng/policy", "queuemng/state", "queuemng/core",

@@ -51,7 +51,7 @@ struct history_queue {
     uint64_t seen, busy;            /* the last round in which it was there; something happened */
     int64_t still_ms;               /* moment of line_ms: since then some wait and none has begun; 0: not so */
     struct history_sums before;
-    struct waits waits[HISTORY_RANGES]; /* those that ended in the present point */
+    struct waits waits[HISTORY_RANGES]; /* waits that ended in the present point */
     struct history_point point[HISTORY_POINTS]; /* a ring for each range, one behind the other */
 };
 

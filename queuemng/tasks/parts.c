@@ -142,8 +142,8 @@ void on_part_status(struct mng *m, struct mtask_node *n, const struct msg_part_s
         if (p == NULL || p->node != n || p->epoch != row.epoch || row.life == PART_COME)
             continue;
         p->st = g->v[i];
-        p->st.waits = (struct bytes_of){ 0 }; /* of the message */
-        (void)!waits_unpack(&p->waits, g->v[i].waits.p, g->v[i].waits.n); /* what is none counts nothing */
+        p->st.waits = (struct bytes_of){ 0 };
+        (void)!waits_unpack(&p->waits, g->v[i].waits.p, g->v[i].waits.n);
         p->confirmed = true;
         if (p->opened)
             continue;

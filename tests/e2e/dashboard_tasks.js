@@ -275,7 +275,7 @@ async function poolGraph() {
   const { c, page } = await dashboard('#pool=ride%2F*');
   const legend = () => page.locator('#tp-graph #g-now li span').allInnerTexts();
   await claimUntil('a pool has a picture', async () => (await legend()).join() === 'Waiting,Arrive,Start,End,Fail,Wait p50,Wait p99,Oldest,Running');
-  await claimUntil('its lines are drawn', async () => (await page.locator('#tp-graph #g-svg path.l0').getAttribute('d')).length > 0);
+  await claimUntil('its lines are drawn', async () => (await page.locator('#tp-graph #g-svg path.l0').first().getAttribute('d')).length > 0);
   claim('so are waits, of the tasks that have begun', (await page.locator('#tp-graph #g-svg path.line.l3').getAttribute('d')).length > 0);
   claim('and told in words', /Last 10 min: between [\d,]+ and [\d,]+ waited/.test(await page.locator('#g-says').innerText()), await page.locator('#g-says').innerText());
   await button(page, '1 h').click();

@@ -173,7 +173,7 @@ MESSAGE(task_first_ans, TaskFirstAns, NULL, CODE, NUM(waiting), NUM(now), NUM(cu
 
 MESSAGE(task_notice, TaskNotice, NULL, NUM(part), NUM(id), NUM(no), NAME(queue),
         IN(state, 0, TASK_NSTATES - 1), IN(ended_ms, 0, RECUR_AT_MAX), PLAIN(text, NOTICE_TEXT_MAX),
-        PLAIN(put, RELAY_TEXT_MAX), PLAIN(group, NOTICE_TEXT_MAX))
+        PLAIN(put, RELAY_TEXT_MAX), PLAIN(group, NOTICE_TEXT_MAX), NUM(start))
 
 MESSAGE(task_notice_ans, TaskNoticeAns, NULL, NUM(part), NUM(id), NUM(no), CODE, NUM(to_part), NUM(to_no))
 
@@ -187,7 +187,7 @@ MESSAGE(task_ok, TaskOk, NULL, NUM(epoch), NUM(no), NUM(store))
 
 MESSAGE(part_open, PartOpen, NULL, NUM(epoch), NUM(part), NUM(part_epoch), NAME(match),
         NUMS(rules, n_rules, rules, POOL_RULES_MAX), NUM(max_tasks), NUM(paused), NUM(had),
-        NAME(endpoint), NAME(notify),
+        NAME(endpoint), NAME(notify), NUM(notify_starts),
         TEXT(eta_url, ENDPOINT_URL_MAX), NUM(eta_every_ms), NUM(eta_timeout_ms),
         TEXTS(eta_allow, n_eta_allow, eta_allow, 0, ENDPOINT_ALLOW_MAX, ENDPOINT_NET_MAX),
         ROWS(keys, n_keys, n_key, 0, KEY_LIMITS_MAX), COL_TEXT(keys, queue, key_queue, TASK_NAME_MAX),

@@ -531,6 +531,8 @@ struct msg_task_notice {
     const char *queue; /* to be told: of a pool with an endpoint */
     uint8_t state;     /* enum task_state: how it ended, */
     int64_t ended_ms;  /* and when: Unix ms; of one task never the same twice */
+    uint64_t start;    /* not 0: it starts (RUNNING), at ended_ms, under this lease, which is in
+                        * the key: start-PART-NO@LEASE */
     struct bytes_of text; /* a JSON object: the task, as its line in the archive has it */
     struct bytes_of group; /* n > 0: in place of `text`: a group is over, a JSON object; no: the group's */
     struct bytes_of put;  /* n > 0: in place of a notice: the next task of a chain, a message TASK_PUT of one

@@ -82,6 +82,7 @@ struct msg_part_open {
     bool had;
     const char *endpoint; /* tasks are calls, which the node makes itself; "": workers take */
     const char *notify;   /* the queue in which ends of its tasks are told; "": none */
+    bool notify_starts;   /* and starts */
     const char *eta_url;  /* the operator's service that estimates waits; "": none */
     uint64_t eta_every_ms;
     uint32_t eta_timeout_ms;

@@ -50,6 +50,8 @@ const struct cfg_key pool_def_keys[] = {
     { "notify", CFG_STR, AT(notify), "", 0, TASK_NAME_MAX, true,
       "queue of an endpoint in which the end of each task is told (POST of JSON: how it ended); \"\" = "
       "nobody is told", 0, 0, 0 },
+    { "notify_on", CFG_STRS, AT(notify_on), "end", 1, 2, true,
+      "what `notify` is told: end; or start, end: the start of each attempt, too", 0, 0, 0 },
     { "rollout", CFG_INT, AT(rollout), "100", 0, 100, true,
       "percent of the pattern's queues, chosen by their names, whose new tasks this pool takes; those of the "
       "others go by the next pool that matches; more of them as it rises, and the same ones each time", 0, 0, 0 },
@@ -199,6 +201,24 @@ int pool_def_check(const struct pool_def *d, struct err *e)
     wrong = rules_check(&r);
     return wrong == NULL ? 0 : err_set(e, SQ_EINVAL, "pool %s: %s is out of its range", d->match,
                                        wrong);
+}
+
+static bool tells(const struct pool_def *d, const char *event)
+{
+    for (size_t i = 0; i < d->notify_on.n; i++)
+        if (strcmp(((char *const *)d->notify_on.v)[i], event) == 0)
+            return true;
+    return false;
+}
+
+bool pool_tells_starts(const struct pool_def *d)
+{
+    return tells(d, "start");
+}
+
+bool pool_notify_on_ok(const struct pool_def *d)
+{
+    return tells(d, "end") && d->notify_on.n == 1u + tells(d, "start");
 }
 
 void pool_def_fit(struct pool_def *d)

@@ -58,6 +58,7 @@ struct pool_def {
     int64_t rollout; /* percent of the queues that the pattern matches; 100: all */
     char *endpoint; /* name of an endpoint of the cluster; "": none */
     char *notify;   /* the queue of an endpoint in which ends of tasks are told; "": none */
+    struct cfg_list notify_on; /* list of char *: "end", and perhaps "start" */
     bool cancel_on_disconnect; /* with an endpoint: of /v1/call */
     int64_t partitions; /* 0: pool_def_fit() chooses */
     int64_t max_tasks;  /* tasks of a partition */
@@ -88,6 +89,10 @@ extern const struct cfg_key pool_def_keys[];
 SQ_CHECK int pool_def_check(const struct pool_def *d, struct err *e);
 /* The number of partitions, where the operator left it to us. */
 void pool_def_fit(struct pool_def *d);
+/* True: starts are told, too. */
+bool pool_tells_starts(const struct pool_def *d);
+/* notify_on is [end], or [start, end]. */
+bool pool_notify_on_ok(const struct pool_def *d);
 /* For task nodes; pool_def_check() has passed. */
 void pool_def_rules(const struct pool_def *d, struct task_rules *r);
 /* A partition's share of fallback_per_s, per 1000 s. */

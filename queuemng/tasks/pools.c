@@ -95,6 +95,8 @@ static int check_notify(const struct mng *m, const struct pool_def *d, struct er
 {
     size_t n = strlen(d->notify);
 
+    if (!pool_notify_on_ok(d))
+        return err_set(e, SQ_EINVAL, "pool %s: notify_on: [end], or [start, end]", d->match);
     if (n == 0)
         return 0;
     if (!queue_name_ok(d->notify, n))

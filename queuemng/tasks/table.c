@@ -301,6 +301,7 @@ void part_tell(struct mng *m, struct mpart *p)
     put_keys(m, p, g);
     g->endpoint = arena_strdup(&m->out->box.mem, d->endpoint);
     g->notify = arena_strdup(&m->out->box.mem, d->notify);
+    g->notify_starts = pool_tells_starts(d);
     put_eta(m, d, g);
     m->out->box.failed |= m->out->box.mem.failed;
     p->told_ms = m->now_ms;

@@ -45,19 +45,20 @@ static void notice_done(struct task_call *c, const struct msg *m)
     notice_say(c->t, &c->notice, code, NULL);
 }
 
-/* Writes what the receiver gets; the text is an object that begins with its ended_at. */
+/* Writes what the receiver gets; the text is an object that begins with its moment. */
 static bool notice_pack(struct tasking *t, const struct msg_task_notice *m)
 {
-    static const char begin[] = "{\"ended_at\":";
+    const char *begin = m->start != 0 ? "{\"started_at\":" : "{\"ended_at\":";
+    const size_t skip = strlen(begin);
     const struct bytes_of *all = m->group.n > 0 ? &m->group : &m->text;
     char body[NOTICE_TEXT_MAX + MORE], token[TASK_TOKEN_LEN + 1] = "";
     const char *text = (const char *)all->p, *moment, *end;
     int n;
 
-    if (all->n < sizeof(begin) || memcmp(text, begin, sizeof(begin) - 1) != 0)
+    if (all->n <= skip || memcmp(text, begin, skip) != 0)
         return false;
-    moment = text + sizeof(begin) - 1;
-    end = memchr(moment, ',', all->n - sizeof(begin) + 1);
+    moment = text + skip;
+    end = memchr(moment, ',', all->n - skip);
     if (end == NULL || end - moment > 40)
         return false;
     if (m->group.n == 0)
@@ -67,8 +68,8 @@ static bool notice_pack(struct tasking *t, const struct msg_task_notice *m)
                      (int)(end - moment), moment, (int)all->n, text);
     else
         n = snprintf(body, sizeof(body), "{\"type\":\"task.%s\",\"timestamp\":%.*s,\"data\":{\"task\":\"%s\",%.*s}",
-                     task_state_word((enum task_state)m->state), (int)(end - moment), moment, token,
-                     (int)all->n - 1, text + 1);
+                     m->start != 0 ? "started" : task_state_word((enum task_state)m->state),
+                     (int)(end - moment), moment, token, (int)all->n - 1, text + 1);
     buf_reset(&t->form);
     call_pack_begin(&t->form, SPAN("POST"), SPAN("/notices"));
     call_pack_header(&t->form, SPAN("Content-Type"), SPAN("application/json"));
@@ -84,8 +85,9 @@ static void notice_fill(struct task_call *c, const struct msg_task_notice *m)
     struct ask *a = &c->v[0];
 
     key.p = text;
-    key.n = (size_t)snprintf(text, sizeof(text), "%s%" PRIu32 "-%" PRIu64 "@%" PRId64,
-                             m->group.n > 0 ? "group-" : "", m->part, m->no, m->ended_ms);
+    key.n = (size_t)snprintf(text, sizeof(text), "%s%" PRIu32 "-%" PRIu64 "@%" PRIu64,
+                             m->group.n > 0 ? "group-" : m->start != 0 ? "start-" : "", m->part, m->no,
+                             m->start != 0 ? m->start : (uint64_t)m->ended_ms);
     key = call_bytes(c, key);
     c->queue = (struct slice){ call_text(c, name), name.n };
     a->kind = ASK_PUT;

@@ -605,6 +605,8 @@ int task_perform(struct engine *e, const struct trec *r)
     trec_append(r, &e->log);
     if (e->ended != NULL && trec_is_end(r))
         e->ended(e->ended_ctx, e, task_slot_of(r->no));
+    if (e->started != NULL && (r->kind == TREC_START || r->kind == TREC_CALL))
+        e->started(e->ended_ctx, e, task_slot_of(r->no));
     if (e->feeds.by_hash.n > 0)
         tell_feed(e, r);
     return 0;

@@ -125,6 +125,7 @@ struct engine {
     struct buf freed; /* uint64_t: bodies that no task has any more; the shell empties it */
     /* NULL, or hears of each task that becomes final, at that moment; not in a replay. */
     void (*ended)(void *ctx, const struct engine *e, task_slot slot);
+    void (*started)(void *ctx, const struct engine *e, task_slot slot); /* ended_ctx */
     void *ended_ctx;
     bool loading;   /* between SNAP and SNAP_END of a replay */
     bool fenced;    /* another owner has the partition: every command answers SQ_ESTALE */

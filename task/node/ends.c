@@ -69,7 +69,7 @@ size_t archive_line(const struct task_end *end, char *out)
     const char *state = task_state_word(end->state);
     struct jline o = { .p = out };
 
-    jline_moment(&o, "ended_at", end->ended_ms);
+    jline_moment(&o, end->state == TASK_RUNNING ? "started_at" : "ended_at", end->ended_ms);
     put_id(&o, end);
     jline_text(&o, "queue", end->queue, strnlen(end->queue, TASK_NAME_MAX));
     put_key(&o, end);
@@ -128,7 +128,8 @@ static bool is_notice(const struct notices *s, const struct trec *r)
     if (s->relays)
         return r->lo >= RELAY_IDS && r->name.n <= RELAY_TEXT_MAX;
     return r->lo != 0 && r->lo < RELAY_IDS && r->name.n <= NOTICE_TEXT_MAX && r->state < TASK_NSTATES &&
-           (r->state == TASK_FREE || task_state_is_final((enum task_state)r->state));
+           (r->kind == TREC_NOTICE_START ? r->state == TASK_RUNNING && r->lease != 0
+                                      : r->state == TASK_FREE || task_state_is_final((enum task_state)r->state));
 }
 
 static int apply_notice(struct notices *s, const struct trec *r)
@@ -144,7 +145,7 @@ static int apply_notice(struct notices *s, const struct trec *r)
         return SQ_ENOMEM;
     }
     *x = (struct notice){ .id = r->lo, .no = r->no, .state = (uint8_t)r->state,
-                          .ended_ms = (int64_t)r->until, .n = r->name.n };
+                          .ended_ms = (int64_t)r->until, .start = r->lease, .n = r->name.n };
     memcpy(x->text, r->name.p, x->n);
     list_push_back(&s->waiting, &x->in);
     s->next_id = u64_max(s->next_id, r->lo + 1);
@@ -157,6 +158,7 @@ static int apply_notify(struct notices *s, const struct trec *r)
     if (r->name.n > TASK_NAME_MAX)
         return SQ_EPROTO;
     copy_text(s->queue, r->name.n + 1, r->name.p);
+    s->starts = r->kind == TREC_NOTIFY_STARTS;
     return 0;
 }
 
@@ -175,8 +177,10 @@ int notices_apply(struct notices *s, const struct trec *r)
     assert(notices_has_record(r->kind));
     switch (r->kind) {
     case TREC_NOTIFY:
+    case TREC_NOTIFY_STARTS:
         return apply_notify(s, r);
     case TREC_NOTICE:
+    case TREC_NOTICE_START:
     case TREC_RELAY:
         return apply_notice(s, r);
     default:
@@ -193,30 +197,36 @@ static int perform(struct notices *s, const struct trec *r, struct buf *log)
     return rc;
 }
 
+static uint8_t kind_of(const struct notices *s, uint64_t start)
+{
+    return s->relays ? TREC_RELAY : start != 0 ? TREC_NOTICE_START : TREC_NOTICE;
+}
+
 static void put(const struct notices *s, const struct notice *x, struct buf *out)
 {
-    struct trec r = { .kind = s->relays ? TREC_RELAY : TREC_NOTICE, .lo = x->id, .no = x->no, .state = x->state,
-                      .until = (uint64_t)x->ended_ms, .name = { x->text, x->n } };
+    struct trec r = { .kind = kind_of(s, x->start), .lo = x->id, .no = x->no, .state = x->state,
+                      .until = (uint64_t)x->ended_ms, .name = { x->text, x->n }, .lease = x->start };
 
     trec_append(&r, out);
 }
 
-static struct trec notify(const char *queue)
+static struct trec notify(const char *queue, bool starts)
 {
-    return (struct trec){ .kind = TREC_NOTIFY, .name = { queue, (uint32_t)strlen(queue) } };
+    return (struct trec){ .kind = starts ? TREC_NOTIFY_STARTS : TREC_NOTIFY,
+                          .name = { queue, (uint32_t)strlen(queue) } };
 }
 
-void notices_tell(struct notices *s, const char *queue, struct buf *log)
+void notices_tell(struct notices *s, const char *queue, bool starts, struct buf *log)
 {
-    struct trec r = notify(queue);
+    struct trec r = notify(queue, starts);
 
-    if (strcmp(s->queue, queue) != 0)
+    if (strcmp(s->queue, queue) != 0 || s->starts != starts)
         (void)!perform(s, &r, log); /* needs no memory but the log's */
 }
 
 void notices_snapshot(const struct notices *s, struct buf *out)
 {
-    struct trec r = notify(s->queue);
+    struct trec r = notify(s->queue, s->starts);
 
     if (s->queue[0] != 0)
         trec_append(&r, out);
@@ -230,11 +240,11 @@ void notices_snapshot(const struct notices *s, struct buf *out)
 
 bool notices_add(struct notices *s, const struct notice_text *t, struct buf *log)
 {
-    struct trec r = { .kind = s->relays ? TREC_RELAY : TREC_NOTICE, .lo = s->next_id, .no = t->no,
-                      .state = t->state, .until = (uint64_t)t->ended_ms,
+    struct trec r = { .kind = kind_of(s, t->start), .lo = s->next_id, .no = t->no,
+                      .state = t->state, .until = (uint64_t)t->ended_ms, .lease = t->start,
                       .name = { t->p, (uint32_t)t->n } };
-    bool ok = notices_n(s) < NOTICES_MAX && (!s->relays || s->bytes + t->n <= CHAINS_BYTES_MAX) &&
-              perform(s, &r, log) == 0;
+    bool ok = notices_n(s) < (t->start != 0 ? NOTICES_MAX / 2 : NOTICES_MAX) &&
+              (!s->relays || s->bytes + t->n <= CHAINS_BYTES_MAX) && perform(s, &r, log) == 0;
 
     s->dropped += !ok;
     if (!ok && !s->relays && (s->dropped & (s->dropped - 1)) == 0) /* 1, 2, 4, 8 ... */
@@ -304,7 +314,7 @@ bool notices_say(struct notices *s, part_no part, peer_no peer, msec_t now, stru
         return false;
     m = &outbox_add(out, peer, MSG_TASK_NOTICE)->task_notice;
     *m = (struct msg_task_notice){ .part = part, .id = x->id, .no = x->no, .state = x->state,
-                                   .ended_ms = x->ended_ms };
+                                   .ended_ms = x->ended_ms, .start = x->start };
     m->queue = arena_strdup(&out->mem, s->queue);
     text = s->relays ? &m->put : x->state == TASK_FREE ? &m->group : &m->text;
     text->p = arena_memdup(&out->mem, x->text, x->n);
@@ -387,13 +397,13 @@ msec_t notices_idle_ms(const struct notices *s, msec_t now)
 
 /* ---- heard of the engine ------------------------------------------------------------ */
 
-/* True: to be told in another queue, if there is one, and it does not tell an end itself. */
-static void notice(struct part *p, const struct task_end *end)
+/* Tells it in another queue, if there is one, and it is no notice itself. start: 0: it is an end. */
+static void notice(struct part *p, const struct task_end *end, uint64_t start)
 {
     const struct task_own own = { .labels = end->labels };
     char line[ARCHIVE_LINE_MAX];
     struct notice_text text = { .no = end->no, .state = (uint8_t)end->state,
-                                .ended_ms = end->ended_ms, .p = line };
+                                .ended_ms = end->ended_ms, .start = start, .p = line };
 
     static_assert(ARCHIVE_LINE_MAX <= NOTICE_TEXT_MAX, "a line is a notice");
     if (p->notices.queue[0] == 0 || own_has_label(&own, NOTICE_LABEL, strlen(NOTICE_LABEL)))
@@ -424,6 +434,29 @@ void tasktab_group_over(struct part *p, const struct group *k)
     (void)notices_add(&p->notices, &text, &p->e.log);
 }
 
+static struct task_end end_of(const struct part *p, task_slot slot, const struct task_view *v)
+{
+    return (struct task_end){
+        .part = p->no, .no = task_number(&p->e.store, slot), .state = v->state, .why = "",
+        .ended_ms = tasktab_unix(p, p->e.at),
+        .queue = v->queue, .key1 = v->key1, .key2 = v->key2,
+        .labels = v->own != NULL && v->own->labels != NULL ? v->own->labels : "",
+        .priority = v->priority, .attempts = v->attempts,
+        .entered_ms = tasktab_unix(p, v->entered_ms),
+    };
+}
+
+/* For engine.started. */
+static void tell_start(void *part, const struct engine *e, task_slot slot)
+{
+    struct task_view v;
+    struct task_end end;
+
+    look_at_task(e, slot, &v);
+    end = end_of(part, slot, &v);
+    notice(part, &end, task_at(&e->store, slot)->lease);
+}
+
 /* For engine.ended. */
 static void tell_end(void *part, const struct engine *e, task_slot slot)
 {
@@ -432,26 +465,18 @@ static void tell_end(void *part, const struct engine *e, task_slot slot)
     struct task_view v;
     uint32_t earlier;
     unsigned n = look_at_history(e, slot, past, &earlier);
-    struct task_end end = { .part = p->no, .no = task_number(&e->store, slot),
-                            .ended_ms = tasktab_unix(p, e->at), .why = "",
-                            .status = p->tab->answered };
+    struct task_end end;
 
     look_at_task(e, slot, &v);
-    end.state = v.state;
-    end.queue = v.queue;
-    end.key1 = v.key1;
-    end.key2 = v.key2;
-    end.labels = v.own != NULL && v.own->labels != NULL ? v.own->labels : "";
-    end.priority = v.priority;
-    end.attempts = v.attempts;
-    end.entered_ms = tasktab_unix(p, v.entered_ms);
+    end = end_of(p, slot, &v);
+    end.status = p->tab->answered;
     if (n > 0) /* else there was no memory to note it */
         end.why = attempt_end_word(past[n - 1].end);
     while (n > 0 && end.started_ms == 0)
         end.started_ms = tasktab_unix(p, past[--n].started);
     if (p->tab->o.ended != NULL)
         p->tab->o.ended(p->tab->o.ended_ctx, &end);
-    notice(p, &end);
+    notice(p, &end, 0);
     if (groups_of(&e->groups, slot) != NULL && group_is_over(groups_of(&e->groups, slot)))
         tasktab_group_over(p, groups_of(&e->groups, slot));
 }
@@ -459,4 +484,5 @@ static void tell_end(void *part, const struct engine *e, task_slot slot)
 void tasktab_hear_ends(struct part *p)
 {
     p->e.ended = p->tab->o.ended != NULL || p->notices.queue[0] != 0 ? tell_end : NULL;
+    p->e.started = p->notices.starts && p->notices.queue[0] != 0 ? tell_start : NULL;
 }

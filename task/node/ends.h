@@ -1,6 +1,6 @@
 /* ends.h: tasks that have ended: each as a line of JSON, for the archive; and what is to be told of
- * them: of a pool that names a queue in `notify`, each task that becomes final has a notice, until
- * a router has made a task of it in that queue. Pure.
+ * them: of a pool that names a queue in `notify`, each task that becomes final has a notice (and with
+ * `notify_on` each start), until a router has made a task of it in that queue. Pure.
  *
  * The record NOTICE stands in the same group of the journal as the end of its task, so there are
  * both or neither, whatever is killed, moved or restarted; and NOTICE_GONE says that the other
@@ -59,15 +59,17 @@ SQ_CHECK size_t archive_line(const struct task_end *end, char *out);
  * go on for ever. */
 #define NOTICE_LABEL "segq-notice"
 
-#define NOTICES_MAX     65536 /* notices of a partition */
+#define NOTICES_MAX     65536 /* notices of a partition; a start finds room in half of it */
 #define NOTICES_AT_ONCE 64    /* on their way to routers */
 
 struct notice {
     struct list_node in; /* notices.waiting, .later or .sent */
     uint64_t id;         /* never another's */
     task_no no;
-    uint8_t state;       /* enum task_state: how the task ended; FREE: a group is over, or it is a relay; */
+    uint8_t state;       /* enum task_state: how the task ended; RUNNING: it starts; FREE: a group is
+                          * over, or it is a relay; */
     int64_t ended_ms;    /* and when: Unix ms */
+    uint64_t start;      /* RUNNING: its lease, which is no other start's of the partition */
     peer_no peer;        /* SENT: the router; 0: it waits */
     msec_t sent_ms;
     uint32_t n;
@@ -83,6 +85,7 @@ struct notices {
     struct list later; /* relays that were refused */
     msec_t quiet_ms; /* relays: no router was here: none is sent before this */
     char queue[TASK_NAME_MAX + 1]; /* queue that is told; "": none, and what waits goes on waiting */
+    bool starts;         /* tell it of starts, too */
     struct list waiting, sent; /* owned; the oldest first */
     struct map by_id;
     uint64_t next_id, bytes;
@@ -95,24 +98,26 @@ void notices_fini(struct notices *s);
 
 static inline bool notices_has_record(unsigned kind)
 {
-    return kind == TREC_RELAY || kind == TREC_RELAY_GONE || kind == TREC_NOTIFY || kind == TREC_NOTICE || kind == TREC_NOTICE_GONE;
+    return kind == TREC_RELAY || kind == TREC_RELAY_GONE || kind == TREC_NOTIFY ||
+           kind == TREC_NOTICE || kind == TREC_NOTICE_GONE || kind == TREC_NOTIFY_STARTS || kind == TREC_NOTICE_START;
 }
 /* 0, SQ_ENOMEM: nothing has changed; SQ_EPROTO: it contradicts the state. */
 SQ_CHECK int notices_apply(struct notices *s, const struct trec *r);
 /* Appends the whole state, framed (record.h). Without memory out->failed is set. */
 void notices_snapshot(const struct notices *s, struct buf *out);
 
-/* Ends are told there from now on. The same again is no record. */
-void notices_tell(struct notices *s, const char *queue, struct buf *log);
+/* Ends are told there from now on, and starts. The same again is no record. */
+void notices_tell(struct notices *s, const char *queue, bool starts, struct buf *log);
 
 struct notice_text {
     task_no no;
     uint8_t state;
     int64_t ended_ms;
+    uint64_t start;
     const char *p;
     size_t n;
 };
-/* A task has ended. False: there is no room, or no memory: it is dropped, and counted. */
+/* A task has ended, or starts. False: there is no room, or no memory: it is dropped, and counted. */
 bool notices_add(struct notices *s, const struct notice_text *text, struct buf *log);
 
 /* The next one that may be sent now leaves for this router; NULL: none may. */

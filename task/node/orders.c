@@ -279,7 +279,7 @@ static int open_part(struct tasktab *t, const struct msg_part_open *m,
         tasktab_keep_part(t, p);
     tasktab_clock(t, p);
     free_unknown_calls(p);
-    notices_tell(&p->notices, m->notify != NULL ? m->notify : "", &p->e.log);
+    notices_tell(&p->notices, m->notify != NULL ? m->notify : "", m->notify_starts, &p->e.log);
     tasktab_hear_ends(p);
     rc = define(p, m->match, r);
     if (rc == 0)

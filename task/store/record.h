@@ -89,7 +89,9 @@
     X(GROUP_GONE, 71, lo)                                                                \
     X(LEVEL, 72, name, key1, key2, until, lo, hi, digest) /* in a snapshot: when the rate of starts of a \
                                      queue, or of a key, and each of its rates in units are full again */ \
-    X(EMPTIED, 73, until)         /* all buckets were then: starts of before may be missing here */
+    X(EMPTIED, 73, until)         /* all buckets were then: starts of before may be missing here */ \
+    X(NOTIFY_STARTS, 74, name)    /* like NOTIFY; it is told of starts, too */              \
+    X(NOTICE_START, 75, lo, no, state, until, name, lease) /* like NOTICE, of a start under `lease` */
 
 enum trec_kind {
 #define X(NAME, number, ...) TREC_##NAME = number,

@@ -256,7 +256,27 @@ static inline void mv_answer(struct mv *w, uint64_t rid, const struct msg *m)
     }
 }
 
-/* An end of a task: the other queue takes it, or is full; or the router dies with it, or with the
+/* One start is one key and one moment, however often it is told. True: it was told before. */
+static inline bool mv_started(struct mv *w, const struct msg_task_notice *m)
+{
+    if (m->state != TASK_RUNNING || strcmp(m->queue, "hook") != 0 || m->text.n == 0)
+        MV_BAD(w, "a notice of another start");
+    for (unsigned i = 0; i < w->n_starts; i++) {
+        const struct mv_start *s = &w->start[i];
+
+        if (s->part != m->part || s->lease != m->start)
+            continue;
+        if (s->no != m->no || s->at_ms != m->ended_ms)
+            MV_BAD(w, "two starts under lease %lu of partition %u", m->start, m->part);
+        return true;
+    }
+    if (w->n_starts == MV_STARTS)
+        abort();
+    w->start[w->n_starts++] = (struct mv_start){ m->part, m->no, m->start, m->ended_ms };
+    return false;
+}
+
+/* An end of a task, or a start: the other queue takes it, or is full; or the router dies with it, or with the
  * answer. */
 static inline void mv_notice(struct mv *w, peer_no link, const struct msg_task_notice *m)
 {
@@ -282,6 +302,8 @@ static inline void mv_notice(struct mv *w, peer_no link, const struct msg_task_n
         t->handed = true;
     } else if (m->put.n > 0) {
         a.task_notice_ans.to_no = 1; /* its submission was never answered */
+    } else if (m->start != 0) {
+        a.task_notice_ans.code = mv_started(w, m) ? CODE_SAME : CODE_DONE;
     } else if (t != NULL) { /* else its submission was never answered */
         if (t->notice_ms != 0 && t->notice_ms != m->ended_ms)
             MV_BAD(w, "two ends of task %u are told", (unsigned)(t - w->task));

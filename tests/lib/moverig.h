@@ -7,6 +7,7 @@
  *   J3   an attempt is handed out once; none while a lease runs; none after the end was answered
  *   J13  a schedule's tick makes one task, and none is lost
  *   the end of each task is told in another queue, under one key; and no other end is
+ *   so is each start, one for each attempt; a call that did not leave is given back, and starts again
  *   J25  a task that succeeds has the next one of its chain, once; no other has it
  *   J26  a group's counts are those of its tasks
  *   leases hold: who acknowledges in time is heard, whoever has the partition by then */
@@ -199,13 +200,15 @@ static inline void mv_down(struct pr *r, int i, peer_no p)
         tasktab_down(mv_of->node[i].t, p);
 }
 
-/* The pool tells ends in a queue that the manager knows nothing of. */
+/* The pool tells starts and ends in a queue that the manager knows nothing of. */
 static inline void mv_msg(struct pr *r, int i, const struct msg *m)
 {
     struct msg told = *m;
 
-    if (m->type == MSG_PART_OPEN)
+    if (m->type == MSG_PART_OPEN) {
         told.part_open.notify = "hook";
+        told.part_open.notify_starts = true;
+    }
     if (mv_of->node[i].t != NULL)
         tasktab_msg(mv_of->node[i].t, mv_now(mv_of), r->node[i].peer, 0, &told, &mv_of->node[i].out);
 }
@@ -357,6 +360,22 @@ static inline void mv_judge_nexts(struct mv *w)
         MV_BAD(w, "J25: %lu successes have %lu next tasks", begun, there);
 }
 
+static inline unsigned mv_starts_told(const struct mv *w, const struct mv_task *t)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < w->n_starts; i++)
+        n += w->start[i].part == t->part && w->start[i].no == t->no;
+    return n;
+}
+
+static inline bool mv_starts_wrong(const struct mv *w, const struct mv_task *t, uint32_t attempts)
+{
+    unsigned n = mv_starts_told(w, t);
+
+    return w->sender != NULL ? n < attempts : n != attempts;
+}
+
 /* All is quiet: every task that was answered is at its owner, as its callers know it. */
 static inline void mv_judge(struct mv *w)
 {
@@ -380,6 +399,9 @@ static inline void mv_judge(struct mv *w)
         else if (!t->over && task_state_is_final(v.state) != (t->notice_ms != 0))
             MV_BAD(w, "task %u is %s, and its end was %s", id, task_state_word(v.state),
                    t->notice_ms != 0 ? "told" : "not told");
+        else if (!t->over && mv_starts_wrong(w, t, v.attempts))
+            MV_BAD(w, "task %u has %u attempts, and %u starts were told", id, v.attempts,
+                   mv_starts_told(w, t));
         else {
             mv_judge_chain(w, id, p, &v);
             snprintf(want, sizeof(want), v.state == TASK_SUCCEEDED ? "result of %u" : "body of %u", id);

@@ -83,6 +83,15 @@ struct mv_task { /* as it is known outside */
     bool handed; /* the next task of its chain was, to another queue */
 };
 
+struct mv_start { /* the other queue was told of it */
+    part_no part;
+    task_no no;
+    uint64_t lease;
+    int64_t at_ms;
+};
+
+#define MV_STARTS 16384
+
 struct mv;
 
 struct mv_sender { /* nodes that make calls (tests/lib/callnodes.h) */
@@ -110,6 +119,8 @@ struct mv {
     struct mv_ask ask[MV_ASKS];
     struct mv_task task[MV_TASKS];
     unsigned n_tasks;
+    struct mv_start start[MV_STARTS];
+    unsigned n_starts;
     uint64_t last_rid;
     double kill, fail, snap; /* chances of a turn */
     bool quiet;              /* nobody submits or takes */

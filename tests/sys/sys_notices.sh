@@ -1,6 +1,6 @@
 #!/bin/bash
 # A pool with `notify`: the end of each of its tasks is told to an endpoint, once per end, signed as its
-# calls are; while the receiver is down tasks go on, and it hears of them later; nothing is lost and
+# calls are (and with `notify_on` each start); while the receiver is down tasks go on, and it hears of them later; nothing is lost and
 # nothing told twice while task nodes, routers and the manager are killed (kill -9) and partitions move.
 #   STORE=redis   the same with the tasks in Redis
 . "$(dirname "$0")/lib.sh"
@@ -24,13 +24,17 @@ detail "the receiver is defined" endpoints/hook "$(hook /told)" ""
 detail "  with short waits" pools/hook '{"endpoint":"hook","retry":{"min":"200ms","max":"500ms"},"max_attempts":60}' ""
 detail "  and somebody to be called" endpoints/gen "{\"url\":\"http://127.0.0.1:$T/api\",\"allow\":[\"127.0.0.0/8\"]}" ""
 detail "calls tell their ends" pools/gen%2F* '{"match":"gen/*","endpoint":"gen","notify":"hook","retry":{"min":"100ms"}}' ""
-detail "  and so do tasks of workers" pools/jobs '{"notify":"hook","max_attempts":1}' ""
+detail "starts are not told without ends" pools/jobs '{"notify":"hook","notify_on":["start"]}' \
+    "pool jobs: notify_on: [end], or [start, end]"
+detail "  and so do tasks of workers, and their starts" pools/jobs '{"notify":"hook","notify_on":["start","end"],"max_attempts":1}' ""
 detail "a queue that is told may tell, too" pools/hook '{"endpoint":"hook","notify":"hook","retry":{"min":"200ms","max":"500ms"},"max_attempts":60}' ""
 
 submit() { http -H "$auth" -d "$2" "$R/v1/queues/$1/tasks"; }
 taken_in() { submit gen/0 '{"path":"/echo"}' | jq -e .task >/dev/null && submit jobs '{"payload":0}' | jq -e .task >/dev/null; }
 wait_for 15 "queues take tasks" taken_in
-notices() { jq -r 'select(.path == "/told/notices") | .body | @base64d' "$N"; }
+all_notices() { jq -r 'select(.path == "/told/notices") | .body | @base64d' "$N"; }
+notices() { all_notices | jq -c 'select(.type != "task.started")'; }
+starts() { all_notices | jq -c "select(.type == \"task.started\" and .data.task == \"$1\") | [.data.state, .data.queue, .data.attempts]"; }
 told() { notices | jq -c "select(.data.task == \"$1\") | $2"; } # TASK FILTER
 is_told() { [ -n "$(told "$1" .type)" ]; }
 
@@ -48,6 +52,9 @@ check "  with a signature" eval 'jq -r "select(.path == \"/told/notices\") | .he
 worker() { http -H "$auth" -d "$2" "$R/v1/$1"; }
 take() { worker queues/jobs/tasks/take '{"n":1,"wait":"5s"}' | jq -r '.tasks[0] | "\(.task) \(.lease_id)"'; }
 read -r K lease <<<"$(take)" # the one that was submitted first, while the queue was awaited
+is_started() { [ -n "$(starts "$1")" ]; }
+wait_for 10 "a start is told" is_started "$K"
+check_eq "  as such, before its end" "$(starts "$K") $(told "$K" .type)" '["running","jobs",1] '
 worker "tasks/$K/ack" "{\"lease_id\":\"$lease\"}" >/dev/null
 wait_for 10 "a worker's success is told" is_told "$K"
 check_eq "  as such" "$(told "$K" '[.type, .data.attempts]')" '["task.succeeded",1]'
@@ -61,6 +68,8 @@ read -r K lease <<<"$(take)"
 worker "tasks/$K/ack" "{\"lease_id\":\"$lease\"}" >/dev/null
 succeeded_now() { told "$K" .type | grep -q succeeded; }
 wait_for 10 "what was dead, and is done after all, is told again" succeeded_now
+both_starts() { [ "$(starts "$K" | wc -l)" = 2 ]; }
+wait_for 10 "  and so was its second start" both_starts
 K=$(submit jobs '{"payload":3,"ttl":"500ms"}' | field task)
 wait_for 15 "what waited for too long is told" is_told "$K"
 check_eq "  as such" "$(told "$K" .type)" '"task.expired"'

@@ -20,7 +20,7 @@ static void setup(void)
     log_set_level(LOG_ERROR);
     notices_init(&s, false);
     buf_init(&log_);
-    notices_tell(&s, "hook", &log_);
+    notices_tell(&s, "hook", false, &log_);
 }
 
 static void teardown(void)
@@ -58,6 +58,7 @@ static void same(struct notices *a, struct notices *b)
 {
     cr_expect_eq(notices_n(a), notices_n(b));
     cr_expect_str_eq(a->queue, b->queue);
+    cr_expect_eq(a->starts, b->starts);
     cr_expect_eq(a->bytes, b->bytes);
     for (uint64_t id = 1; id < a->next_id; id++) {
         const struct notice *x = map_get_ptr(&a->by_id, id), *y = map_get_ptr(&b->by_id, id);
@@ -65,7 +66,7 @@ static void same(struct notices *a, struct notices *b)
         cr_assert_eq(x == NULL, y == NULL);
         if (x != NULL)
             cr_expect(x->no == y->no && x->state == y->state && x->ended_ms == y->ended_ms &&
-                      x->n == y->n && memcmp(x->text, y->text, x->n) == 0);
+                      x->start == y->start && x->n == y->n && memcmp(x->text, y->text, x->n) == 0);
     }
 }
 
@@ -203,9 +204,9 @@ Test(notices, the_queue_is_written_when_it_changes)
     struct notices r;
     size_t was = log_.len;
 
-    notices_tell(&s, "hook", &log_);
+    notices_tell(&s, "hook", false, &log_);
     cr_expect_eq(log_.len, was);
-    notices_tell(&s, "", &log_);
+    notices_tell(&s, "", false, &log_);
     cr_expect_gt(log_.len, was);
     read_into(&r, &log_);
     cr_expect_str_eq(r.queue, "");
@@ -233,4 +234,39 @@ Test(notices, records_that_contradict_are_refused)
     cr_expect_eq(notices_apply(&s, &r), SQ_EPROTO);
     r = (struct trec){ .kind = TREC_NOTIFY, .name = { text, TASK_NAME_MAX + 1 } };
     cr_expect_eq(notices_apply(&s, &r), SQ_EPROTO);
+}
+
+Test(notices, a_start_is_kept_with_its_lease)
+{
+    struct notice_text t = { .no = 5, .state = TASK_RUNNING, .ended_ms = 1, .start = 9, .p = "{}", .n = 2 };
+    struct notices r;
+
+    notices_tell(&s, "hook", true, &log_);
+    cr_expect(notices_add(&s, &t, &log_) && add(5));
+    read_into(&r, &log_);
+    same(&s, &r);
+    cr_expect(r.starts && notices_send(&r, R1, 0)->start == 9);
+    notices_fini(&r);
+    t.start = 0;
+    cr_expect_not(notices_add(&s, &t, &log_), "a start without a lease");
+}
+
+Test(notices, starts_leave_room_for_ends)
+{
+    struct notice_text t = { .no = 1, .state = TASK_RUNNING, .ended_ms = 1, .p = "{}", .n = 2 };
+    struct buf snap;
+    struct notices r;
+
+    notices_tell(&s, "hook", true, &log_);
+    for (t.start = 1; t.start <= NOTICES_MAX / 2; t.start++)
+        cr_assert(notices_add(&s, &t, &log_));
+    cr_expect_not(notices_add(&s, &t, &log_));
+    cr_expect(s.dropped == 1 && add(1));
+    buf_init(&snap);
+    notices_snapshot(&s, &snap);
+    read_into(&r, &snap);
+    same(&s, &r);
+    cr_expect(r.starts && notices_send(&r, R1, 0)->start == 1, "the oldest first");
+    notices_fini(&r);
+    buf_fini(&snap);
 }

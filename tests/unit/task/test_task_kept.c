@@ -4,6 +4,7 @@
 
 #include "common/base/rng.h"
 #include "task/engine/change.h"
+#include "task/engine/worker.h"
 
 TestSuite(task_kept, .init = setup, .fini = teardown);
 
@@ -262,6 +263,95 @@ Test(task_kept, what_never_can_be_taken_is_dropped_and_a_router_that_goes_is_not
     open_telling(3, 8, "");
     no = put_at(3, 8, "q", "x").no;
     cancel(no);
+    cr_expect_null(told(0));
+}
+
+static void open_for_starts(void)
+{
+    send(MNG, &(struct msg){ .type = MSG_PART_OPEN, .part_open = { .epoch = EPOCH, .part = 3, .part_epoch = 8,
+                             .match = "q*", .max_tasks = 100, .notify = "hook", .notify_starts = true } });
+    turn();
+}
+
+/* The only notice of this turn is of this start. */
+static struct msg_task_notice started(task_no no, unsigned attempts)
+{
+    char text[NOTICE_TEXT_MAX + 1] = "", want[40];
+
+    cr_assert(told(0) != NULL && told(1) == NULL);
+    cr_expect(told(0)->no == no && told(0)->state == TASK_RUNNING && told(0)->ended_ms == now.wall_ms);
+    memcpy(text, told(0)->text.p, told(0)->text.n);
+    snprintf(want, sizeof(want), "\"attempts\":%u", attempts);
+    cr_expect_eq(strncmp(text, "{\"started_at\":", 14), 0);
+    cr_expect(strstr(text, want) != NULL && strstr(text, "\"state\":\"running\"") != NULL);
+    return *told(0);
+}
+
+Test(task_kept, each_start_is_told_with_a_key_of_its_own)
+{
+    struct taken_row k;
+    struct msg_task_notice m;
+    uint64_t first;
+    task_no no;
+
+    ok(EPOCH, 77);
+    open_for_starts();
+    no = put_at(3, 8, "q", "x").no;
+    turn();
+    cr_expect_null(told(0), "it waits");
+    k = take(RTR, "q", 1, 0)->v[0];
+    turn();
+    m = started(no, 1);
+    first = m.start;
+    again();
+    tasktab_up(t, RTR, RPC_ROUTER, "r1", &out);
+    turn();
+    cr_assert(told(0) != NULL && told(0)->start == first && told(0)->ended_ms == m.ended_ms, "the same again");
+    m = *told(0);
+    answer_notice(&m, CODE_DONE); /* and no manager has spoken: the node knows it by itself */
+    cr_expect_eq(settle(SETTLE_NACK, &k), CODE_DONE);
+    pass(400000);
+    cr_expect_null(told(0), "its retry is no start");
+    k = take(RTR, "q", 1, 0)->v[0];
+    turn();
+    m = started(no, 2);
+    cr_expect(m.start != 0 && m.start != first);
+    answer_notice(&m, CODE_SAME);
+    cr_expect_eq(settle(SETTLE_ACK, &k), CODE_DONE);
+    turn();
+    cr_assert_not_null(told(0));
+    cr_expect(told(0)->state == TASK_SUCCEEDED && told(0)->start == 0);
+    answer_notice(told(0), CODE_DONE);
+    tasktab_up(t, MNG, RPC_MANAGER, "m1", &out);
+    ok(EPOCH, 77);
+    open_telling(3, 8, "hook"); /* ends alone, from now on */
+    no = put_at(3, 8, "q", "y").no;
+    cr_assert_eq(take(RTR, "q", 1, 0)->n, 1);
+    turn();
+    cr_expect_null(told(0));
+}
+
+Test(task_kept, the_start_of_a_call_is_told_and_that_of_a_notice_is_not)
+{
+    struct task_put one = { .part = 3, .epoch = 8, .queue = "q", .key1 = "", .key2 = "", .name = "",
+                            .group = "b7" };
+    struct engine *e;
+    struct taken call;
+    task_no no;
+
+    ok(EPOCH, 77);
+    open_for_starts();
+    e = &tasktab_part(t, 3)->e;
+    no = put_row(&one).no;
+    outbox_reset(&out);
+    cr_assert_eq(engine_take_call(e, 60000, UINT64_MAX, &call), 1);
+    turn();
+    cr_expect_eq(started(no, 1).start, call.lease);
+    one.own.labels = "segq-notice";
+    (void)put_row(&one);
+    outbox_reset(&out);
+    cr_assert_eq(engine_take_call(e, 60000, UINT64_MAX, &call), 1);
+    turn();
     cr_expect_null(told(0));
 }
 

@@ -20,7 +20,7 @@
 #include "common/base/base.h"
 
 /* Time zones: how far their clocks are ahead of UTC at a moment. The owner chooses where that comes
- * from (task/service/zones.c: the system's zone files). */
+ * from (common/recur/zones.c: the system's zone files). */
 #define ZONE_NAME_MAX 63 /* "America/Argentina/ComodRivadavia" has 32 */
 
 struct zones {

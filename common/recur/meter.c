@@ -2,7 +2,7 @@
 #include "common/recur/meter.h"
 
 #define WRONG_MS 86400000
-#define PIECES   8 /* of what is left, for each node: the smaller, the less stays in purses */
+#define PIECES   32 /* of what is left, for each node: the smaller, the less stays in purses */
 
 bool meter_window_at(struct meter_window *w, int64_t length_s, const struct zone *z, int64_t at_ms)
 {
@@ -51,7 +51,7 @@ uint64_t meter_gives(struct meter *m, const struct purse *has, uint64_t given, u
     uint64_t left = left_of(m->units, m->given), piece = left / (PIECES * (nodes > 0 ? nodes : 1));
     uint64_t there = left_of(given, has->window.no == m->window.no ? has->taken : 0), more;
 
-    if (needs == 0 || there >= u64_max(needs, piece))
+    if (there >= u64_max(needs, piece))
         return given;
     more = u64_max(needs, piece) - there;
     if (more > left && (m->given > 0 || needs <= m->units)) /* it takes nothing from those that fit */

@@ -40,7 +40,7 @@ struct purse {
 };
 
 /* Gives more to a node out of so many; has: what it said last, needs: the cost of its next call (0: it has
- * none). The answer is its new `given`, to be stored with the meter and then told. Behind meter_begins() those
+ * none; a piece is there for the first). The answer is its new `given`, to be stored with the meter and then told. Behind meter_begins() those
  * that need the most are asked first: a call of more than the whole window only gets in there. */
 uint64_t meter_gives(struct meter *m, const struct purse *has, uint64_t given, uint64_t needs, unsigned nodes);
 /* True costs went beyond what was given. The meter counts them, once. */

@@ -215,6 +215,7 @@ MESSAGE(endpoint, Endpoint, NULL, NUM(epoch), NAME(name), NUM(serial), NUM(versi
         COL_TEXT(readings, labels, reading_labels, READING_LABELS_MAX),
         NUMS(unit_rates, n_unit_rates, unit_rates, 3 * UNIT_RATES_MAX), NUM(unit_part), NUM(unit_kept),
         IN(n_shared, 0, UNIT_RATES_MAX), NUM(shared_part),
+        NUMS(unit_window, n_unit_window, unit_window, WINDOW_NUMBERS * UNIT_RATES_MAX),
         TEXT(used, COST_POINTER_MAX), TEXT(used_header, COST_HEADER_MAX), IN(used_most, 0, TASK_COST_MAX),
         IN(on_quota, 0, ON_QUOTA_NKINDS - 1), TEXT(address, ENDPOINT_NET_MAX),
         TEXT(told, TOLD_ROWS_MAX), NUMS(told_word, n_told_word, told_word, 2 * TOLD_MAX))
@@ -232,6 +233,7 @@ MESSAGE(endpoint_status, EndpointStatus, NULL, NUM(epoch), ROWS(v, n, n_name, 0,
         COL_BYTE(v, reading, reading, 0, READING_NSTATES - 1),
         COL_TEXT(v, reading_said, reading_said, READING_SAID_MAX),
         COL(v, units, units), COL(v, used[0], used_1), COL(v, used[1], used_2), COL(v, used[2], used_3),
+        COL(v, window[0], window_1), COL(v, window[1], window_2), COL(v, window[2], window_3), COL(v, needs, needs),
         COL(v, told_left[0], told_left_1), COL(v, told_ms[0], told_ms_1), COL(v, told_left[1], told_left_2),
         COL(v, told_ms[1], told_ms_2), COL(v, told_left[2], told_left_3), COL(v, told_ms[2], told_ms_3))
 

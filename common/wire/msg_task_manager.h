@@ -27,6 +27,7 @@
 #define ENDPOINT_WHY_MAX   399
 #define ENDPOINT_ALLOW_MAX 32 /* networks */
 #define ENDPOINT_NET_MAX   49 /* bytes of a network as text */
+#define WINDOW_NUMBERS     5     /* numbers of a calendar window */
 #define UNIT_PARTS         65536 /* parts of an endpoint's rates in units */
 #define TARGETS_MAX        32 /* targets of an endpoint */
 #define TARGET_SIGN        '#' /* the name of a target: "gen#3"; no endpoint's name has it */
@@ -191,6 +192,8 @@ struct msg_endpoint {
     uint64_t unit_kept;    /* share that nobody else has had since its last link ended */
     uint32_t n_shared;     /* the last so many rates are its budget's; */
     uint64_t shared_part;  /* share of those, of UNIT_PARTS */
+    uint32_t n_unit_window; /* numbers, of each of its own rates: number, begin, end (Unix ms) of its calendar */
+    uint64_t *unit_window;  /* window, units given to the node in it, units that nobody has; end 0: none */
     const char *used;        /* where an answer says how many units its call took; "": nowhere */
     const char *used_header; /* name of the field of its head that does; "": none */
     uint64_t used_most;      /* bound of what it says */
@@ -252,7 +255,9 @@ struct endpoint_row {
     uint8_t reading;         /* enum reading_state */
     const char *reading_said; /* the value that counts, or why there is none; "" */
     uint64_t units; /* cost of calls that began, ever, since the node began */
-    uint64_t used[UNIT_RATES_MAX]; /* units of the room of each of its rates that are gone */
+    uint64_t used[UNIT_RATES_MAX]; /* units of the room of each of its rates that are gone, */
+    uint64_t window[UNIT_RATES_MAX]; /* in this calendar window; 0: none */
+    uint64_t needs; /* units of its next call, which waits; 0: none does */
     uint64_t told_left[TOLD_MAX]; /* left of each quota, by its answers, */
     uint64_t told_ms[TOLD_MAX];   /* until its reset; 0: they said nothing */
 };

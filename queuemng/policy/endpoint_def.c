@@ -429,6 +429,16 @@ static int remaining_check(const struct endpoint_def *d, struct err *e)
     return 0;
 }
 
+static int rates_check(const struct endpoint_def *d, struct err *e)
+{
+    const struct endpoint_target *t = d->targets.v;
+    int rc = unit_rates_check(&d->rates, true, e);
+
+    for (size_t i = 0; i < d->targets.n && rc == 0; i++)
+        rc = unit_rates_check(&t[i].rates, true, e);
+    return rc == 0 ? 0 : err_wrap(e, "endpoint %s", d->name);
+}
+
 int endpoint_def_check(const struct endpoint_def *d, struct err *e)
 {
     int rc;
@@ -454,6 +464,8 @@ int endpoint_def_check(const struct endpoint_def *d, struct err *e)
         rc = cost_check(d, e);
     if (rc == 0)
         rc = remaining_check(d, e);
+    if (rc == 0)
+        rc = rates_check(d, e);
     if (rc == 0 && (d->tls.cert_file[0] == 0) != (d->tls.key_file[0] == 0))
         rc = err_set(e, SQ_EINVAL, "endpoint %s: tls: cert_file and key_file go together", d->name);
     if (rc == 0 && d->connect_timeout_ms > d->deadline_ms)

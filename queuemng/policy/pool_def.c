@@ -361,7 +361,7 @@ int key_pin_check(const struct key_pin *p, struct err *e)
                        p->weight != 1))
         return err_set(e, SQ_EINVAL, "inherit: the key has the limits of its pool; with rate_per_s, "
                        "burst, max_concurrent, rates or weight of its own it must be false");
-    return 0;
+    return unit_rates_check(&l->rates, false, e);
 }
 
 int key_pin_compare(const struct key_pin *a, const struct key_pin *b)

@@ -2,8 +2,12 @@
 #include "queuemng/policy/unit_rate_def.h"
 
 #include <assert.h>
+#include <string.h>
+
+#include "common/recur/cron.h"
 
 static const char *const spans[] = { "second", "minute", "hour", "day", NULL };
+static const char *const windows[] = { "sliding", "calendar", NULL };
 
 #define UNIT(f) offsetof(struct unit_rate_def, f)
 const struct cfg_key unit_rate_keys[] = {
@@ -13,6 +17,10 @@ const struct cfg_key unit_rate_keys[] = {
     { "burst", CFG_INT, UNIT(burst), "0", 0, RATE_UNITS_MAX, true,
       "units at once after a pause; a task of more waits until so many are there; 0 = as many as units",
       0, 0, 0 },
+    { "window", CFG_ENUM, UNIT(window), "sliding", 0, 0, true,
+      "sliding: units come in evenly; calendar: all of them anew with each minute, hour, day of the zone's clocks",
+      windows, 0, 0 },
+    { "zone", CFG_STR, UNIT(zone), "", 0, ZONE_NAME_MAX, true, "time zone of a calendar window; empty: UTC", 0, 0, 0 },
     { 0 },
 };
 
@@ -38,4 +46,31 @@ void unit_rates_put(const struct cfg_list *rates, uint64_t *numbers)
         numbers[3 * i + 1] = (uint64_t)r[i].per;
         numbers[3 * i + 2] = (uint64_t)r[i].burst;
     }
+}
+
+int unit_rates_check(const struct cfg_list *rates, bool calendar, struct err *e)
+{
+    const struct unit_rate_def *r = rates->v;
+
+    for (size_t i = 0; i < rates->n; i++) {
+        if (r[i].window == WINDOW_SLIDING && r[i].zone[0] != 0)
+            return err_set(e, SQ_EINVAL, "rates: zone is of window: calendar");
+        if (r[i].window == WINDOW_SLIDING)
+            continue;
+        if (!calendar)
+            return err_set(e, SQ_EINVAL, "rates: window: calendar is for endpoints and their targets; here it is "
+                           "sliding");
+        if (r[i].per == PER_SECOND)
+            return err_set(e, SQ_EINVAL, "rates: a calendar window is a minute, an hour or a day");
+        if (r[i].burst != 0)
+            return err_set(e, SQ_EINVAL, "rates: a calendar window has no burst: all its units may begin at once");
+        if (r[i].zone[0] != 0 && !zone_name_ok(r[i].zone))
+            return err_set(e, SQ_EINVAL, "rates: zone: a name such as Europe/Berlin");
+    }
+    return 0;
+}
+
+bool unit_rate_same_window(const struct unit_rate_def *a, const struct unit_rate_def *b)
+{
+    return a->window == b->window && a->per == b->per && strcmp(a->zone, b->zone) == 0;
 }

@@ -5,9 +5,13 @@
 #include "common/config/cfg.h"
 #include "common/task/rules.h"
 
+enum unit_window { WINDOW_SLIDING, WINDOW_CALENDAR };
+
 struct unit_rate_def { /* units of what starts (`cost` of a task) in a span of time */
     int64_t units, burst; /* burst 0: as many as units */
     int per;              /* enum rate_per */
+    int window;           /* enum unit_window */
+    char *zone;           /* of a calendar window */
 };
 
 extern const struct cfg_key unit_rate_keys[];
@@ -17,6 +21,10 @@ extern const struct cfg_key unit_rate_keys[];
     { "rates", CFG_OBJS, at, "", 0, UNIT_RATES_MAX, true, help, 0, unit_rate_keys,       \
       sizeof(struct unit_rate_def) }
 
+/* After cfg_bind: what the table cannot say. 0 or SQ_EINVAL with a sentence; calendar: it may have windows of it. */
+SQ_CHECK int unit_rates_check(const struct cfg_list *rates, bool calendar, struct err *e);
+/* Both have the same window: what is counted in one goes on in the other. */
+bool unit_rate_same_window(const struct unit_rate_def *a, const struct unit_rate_def *b);
 const char *unit_rate_per(const struct unit_rate_def *r); /* "minute" */
 int64_t unit_rate_seconds(const struct unit_rate_def *r); /* length of its span */
 /* numbers: units, per, units at once of each, for UNIT_RATES_MAX of them. */

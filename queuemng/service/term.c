@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/recur/zones.h"
 #include "queuemng/policy/def_kind.h"
 #include "queuemng/process/steps.h"
 
@@ -24,7 +25,8 @@ int mng_core_new(struct mng_service *s, struct err *e)
                           .lost_after_ms = (uint32_t)s->cfg->lost_after_ms,
                           .forget_after_ms = (uint32_t)s->cfg->forget_after_ms,
                           .skip_after_ms = (uint32_t)s->cfg->skip_after_ms,
-                          .issuer = s->cfg->issuer };
+                          .issuer = s->cfg->issuer,
+                          .zones = &system_zones };
     struct mng *m;
 
     randombytes_buf(&o.seed, sizeof(o.seed));

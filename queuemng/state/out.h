@@ -8,6 +8,7 @@
 #ifndef SEGQ_QUEUEMNG_STATE_OUT_H
 #define SEGQ_QUEUEMNG_STATE_OUT_H
 
+#include "common/recur/cron.h"
 #include "common/ticket/draw.h"
 #include "common/wire/msg.h"
 
@@ -25,6 +26,7 @@ struct mng_opts {
     uint32_t skip_after_ms;  /* releases skip an unreachable head; 0 = 5 s */
     uint32_t forget_after_ms; /* a drained node that is gone is forgotten; 0 = 5 min */
     uint32_t undo_ms;        /* a deleted queue can be restored; 0 = 10 min */
+    const struct zones *zones; /* ref; NULL: only UTC is known */
     const char *issuer;      /* "iss" of passes; NULL = "segq" */
     uint64_t seed;
     uint8_t secret[DRAW_SEED]; /* random; seeds of draws are made from it */

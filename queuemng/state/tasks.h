@@ -6,6 +6,7 @@
 #ifndef SEGQ_QUEUEMNG_STATE_TASKS_H
 #define SEGQ_QUEUEMNG_STATE_TASKS_H
 
+#include "common/recur/meter.h"
 #include "common/base/list.h"
 #include "common/base/map.h"
 #include "common/task/waits.h"
@@ -89,6 +90,8 @@ struct mshare { /* a node's share of an endpoint */
     struct bears held;    /* most that it may be using; stored */
     struct bears said;    /* by the last ENDPOINT */
     uint64_t kept;        /* units of `held` when its last link ended */
+    uint64_t given[UNIT_RATES_MAX]; /* in calendar windows; stored */
+    bool gives;           /* it is to be told of them */
     struct claim claim;    /* share that it should have (tasks/endpoints.h) */
     uint64_t sent, units;  /* counts of `st`, a second ago */
     bool heard;            /* `st` is of its present link */
@@ -129,6 +132,7 @@ struct mendpoint { /* or a target of one (tasks/targets.h) */
         uint64_t left;
         msec_t until;        /* 0: none */
     } told[TOLD_MAX];
+    struct meter meter[UNIT_RATES_MAX]; /* calendar windows of its rates; stored */
     struct list shares;      /* mshare.in, by the nodes' numbers; owned */
     bool put;                /* to be stored at the end of this step */
     struct list targets;     /* mendpoint.in; owned */

@@ -13,6 +13,7 @@
 #include "queuemng/tasks/table.h"
 #include "queuemng/tasks/targets.h"
 #include "queuemng/tasks/quotas_left.h"
+#include "queuemng/tasks/windows.h"
 
 #define LEASE_OVER_MS 10000 /* a call's lease ends so long after its deadline */
 
@@ -94,13 +95,14 @@ static void say(struct mng *m, const struct mendpoint *x, struct mshare *s, uint
         v.slots = u64_min(v.slots, s->said.slots);
     same = s->serial != 0 && s->version == x->version && s->orders == x->orders && s->said.rate == v.rate &&
            s->said.slots == v.slots && s->said.units == v.units && s->said.shared == v.shared &&
-           s->shared_version == shared_version;
+           s->shared_version == shared_version && !s->gives;
     if (!s->node->registered || (same && (s->confirmed || m->now_ms - s->told_ms < MNG_AGAIN_MS)))
         return;
     if (!same) {
         s->serial = (m->epoch << 32) + ++m->tasks.serials;
         s->version = x->version;
         s->shared_version = shared_version;
+        s->gives = false;
         s->orders = x->orders;
         s->said = v;
         s->burst = burst_of(x, v.rate, whole_rate);
@@ -281,6 +283,7 @@ void on_endpoint_status(struct mng *m, struct mtask_node *n, const struct msg_en
             continue;
         in_force(m, x, found);
         quotas_left_hear(m, x, &g->v[i]);
+        windows_look(m, x);
     }
 }
 
@@ -330,6 +333,7 @@ void demand_second(struct mng *m)
         }
         claim_says(&x->claim, all);
         quotas_left_spread(m, x);
+        windows_look(m, x);
         m->tasks.split = true;
     }
 }
@@ -435,6 +439,7 @@ static int endpoint_change(struct mng *m, struct mendpoint *x, const struct endp
     if (strcmp(told, told_was) != 0)
         quotas_left_forget(x);
     copy_text(was, sizeof(was), x->def.url);
+    windows_change(x, &d->rates);
     rc = defined_change(DEF_ENDPOINT, x, d, e);
     if (rc == 0)
         rc = targets_follow(m, x, was, e);
@@ -449,7 +454,12 @@ static int endpoint_change(struct mng *m, struct mendpoint *x, const struct endp
 static int define(struct mng *m, struct mendpoint *x, const struct endpoint_def *d, bool own_pool,
                   struct err *e)
 {
-    if (budget_named(m, &d->budget, d->rates.n, e) < 0)
+    const struct endpoint_target *t = d->targets.v;
+    int rc = windows_known(m, &d->rates, e);
+
+    for (size_t i = 0; i < d->targets.n && rc == 0; i++)
+        rc = windows_known(m, &t[i].rates, e);
+    if (rc < 0 || budget_named(m, &d->budget, d->rates.n, e) < 0)
         return err_wrap(e, "endpoint %s", d->name);
     return x == NULL ? endpoint_make(m, d, own_pool && !has_pool(m, d->name), e)
                      : endpoint_change(m, x, d, e);

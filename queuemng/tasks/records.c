@@ -4,12 +4,14 @@
 #include <assert.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "queuemng/state/out.h"
 #include "queuemng/state/records.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/table.h"
 #include "queuemng/tasks/targets.h"
+#include "queuemng/tasks/windows.h"
 
 struct stored_part {
     part_no no;
@@ -22,7 +24,7 @@ struct stored_part {
 
 struct stored_share {
     node_no node;
-    uint64_t rate, slots, units, shared;
+    uint64_t rate, slots, units, shared, given[UNIT_RATES_MAX];
 };
 
 #define BEARS(member)      ROW_FIELD(#member, ROW_UINT, struct stored_share, member)
@@ -44,7 +46,10 @@ static const struct json_row part_row =
 
 static const struct json_row bears_row = ROW_ARRAY(BEARS(node), BEARS(rate), BEARS(slots),
               ROW_OPTIONAL("units", ROW_UINT, struct stored_share, units),
-              ROW_OPTIONAL("shared", ROW_UINT, struct stored_share, shared));
+              ROW_OPTIONAL("shared", ROW_UINT, struct stored_share, shared),
+              ROW_OPTIONAL("given_1", ROW_UINT, struct stored_share, given[0]),
+              ROW_OPTIONAL("given_2", ROW_UINT, struct stored_share, given[1]),
+              ROW_OPTIONAL("given_3", ROW_UINT, struct stored_share, given[2]));
 
 /* ---- written --------------------------------------------------------------------- */
 
@@ -81,7 +86,8 @@ static json_t *shares_json(const struct mendpoint *x)
     json_t *shares = json_array();
 
     each_share(x, s) {
-        const struct stored_share v = { s->node->no, s->held.rate, s->held.slots, s->held.units, s->held.shared };
+        const struct stored_share v = { s->node->no, s->held.rate, s->held.slots, s->held.units, s->held.shared,
+                                       { s->given[0], s->given[1], s->given[2] } };
 
         json_array_append_new(shares, json_row_write(&bears_row, &v));
     }
@@ -90,11 +96,12 @@ static json_t *shares_json(const struct mendpoint *x)
 
 static void endpoint_put(struct mng *m, const struct mendpoint *x)
 {
-    json_t *j = defined_json(DEF_ENDPOINT, x);
+    json_t *j = defined_json(DEF_ENDPOINT, x), *windows = windows_json(x);
 
     if (json_object_set_new(j, "shares", shares_json(x)) < 0 ||
         (x->targets.n > 0 && json_object_set_new(j, "targets", targets_json(x, shares_json)) < 0) ||
         json_object_set_new(j, "tripped", json_boolean(x->tripped)) < 0 ||
+        (windows != NULL && json_object_set_new(j, "windows", windows) < 0) ||
         json_object_set_new(j, "resets", json_integer((json_int_t)x->resets)) < 0) {
         json_decref(j);
         j = NULL;
@@ -220,6 +227,7 @@ static int share_load(struct mng *m, struct mendpoint *x, json_t *j)
         return SQ_ENOMEM;
     s->held = s->claim.aim = s->claim.wants = (struct bears){ v.rate, v.slots, v.units, v.shared };
     s->kept = v.units;
+    memcpy(s->given, v.given, sizeof(s->given));
     s->owner = true; /* until it is looked at */
     x->claim.aim.rate = u64_min(x->claim.aim.rate + v.rate, ENDPOINT_ANY);
     x->claim.aim.slots = u64_min(x->claim.aim.slots + v.slots, ENDPOINT_ANY);
@@ -269,6 +277,7 @@ int endpoint_load(struct mng *m, const char *key, json_t *j, struct err *e)
     list_init(&p->names);
     p->tripped = json_is_true(json_object_get(j, "tripped"));
     p->resets = (uint64_t)json_integer_value(json_object_get(j, "resets"));
+    windows_load(p, json_object_get(j, "windows"));
     rc = shares_load(m, p, j);
     if (rc == 0)
         rc = targets_load(m, p, json_object_get(j, "targets"));

@@ -11,6 +11,7 @@
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/names.h"
+#include "queuemng/tasks/windows.h"
 
 #define LOG_MODULE "tasks"
 
@@ -445,6 +446,9 @@ void endpoint_tell(struct mng *m, const struct mendpoint *x, struct mshare *s)
                                 .used_most = (uint64_t)d->cost.max,
                                 .on_quota = (uint32_t)d->on_quota,
                                 .address = arena_strdup(a, x->address) };
+    g->unit_window = arena_array(a, WINDOW_NUMBERS * UNIT_RATES_MAX, sizeof(uint64_t));
+    if (g->unit_window != NULL)
+        g->n_unit_window = windows_numbers(x, s, g->unit_window);
     if (g->unit_rates != NULL) {
         unit_rates_put(&d->rates, g->unit_rates);
         if (n_shared > 0) /* a definition with more is refused (budget_named()) */

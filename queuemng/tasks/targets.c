@@ -11,6 +11,7 @@
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/names.h"
 #include "queuemng/tasks/table.h"
+#include "queuemng/tasks/windows.h"
 
 #define LOG_MODULE "tasks"
 
@@ -107,6 +108,8 @@ static int fit(struct mendpoint *t, const struct endpoint_target *g)
     cfg_clear(&d.rates, rates_key);
     if (rc == 0 && g != NULL)
         rc = cfg_copy_keys(&d.rates, rates_key, &g->rates);
+    if (rc == 0 && t->version != 0) /* else it is loaded, or new */
+        windows_change(t, &d.rates);
     if (rc < 0) {
         cfg_clear(&d, endpoint_def_keys);
         return rc;
@@ -288,11 +291,14 @@ void targets_drop(struct mng *m, const struct mendpoint *x)
 
 static json_t *target_json(const struct mendpoint *t, json_t *shares)
 {
+    json_t *windows = windows_json(t);
     json_t *j = json_pack("{s:I,s:s,s:o}", "no", (json_int_t)t->no, "url", t->def.url, "shares", shares);
 
     if (t->address[0] != 0)
         (void)(json_object_set_new(j, "address", json_string(t->address)) < 0 ||
                json_object_set_new(j, "gone", json_boolean(t->gone)) < 0);
+    if (windows != NULL)
+        (void)json_object_set_new(j, "windows", windows);
     return j;
 }
 
@@ -320,5 +326,7 @@ struct mendpoint *target_load(struct mendpoint *x, json_t *j)
     t = target_new(x, (uint32_t)no, url, address != NULL ? address : "");
     if (t != NULL && address != NULL)
         t->gone = json_is_true(json_object_get(j, "gone"));
+    if (t != NULL)
+        windows_load(t, json_object_get(j, "windows"));
     return t;
 }

@@ -54,7 +54,7 @@ static void settle_units(struct going_call *g, msec_t now)
 
     if (v->unsent || v->spared)
         truth = 0;
-    endpoint_settles(g->at, g->cost, truth, now);
+    endpoint_settles(g->at, g->cost, truth, g->begun, now);
     if (v->unsent)
         told_back(g);
     g->cost = truth;
@@ -63,7 +63,7 @@ static void settle_units(struct going_call *g, msec_t now)
 /* Nothing was sent, so nothing is paid. */
 static void give_back(struct going_call *g, msec_t now)
 {
-    endpoint_returns(g->at, g->cost, now);
+    endpoint_returns(g->at, g->cost, g->begun, now);
     told_back(g);
     g->cost = 0;
 }
@@ -91,7 +91,7 @@ struct going_call *calls_begin(struct calls *c, struct endpoint *at, uint32_t at
         free(g);
         return NULL;
     }
-    *g = (struct going_call){ .endpoint = ep, .at = at, .id = ++c->last_id, .attempt = attempt };
+    *g = (struct going_call){ .endpoint = ep, .at = at, .id = ++c->last_id, .attempt = attempt, .begun = now };
     buf_init(&g->result);
     list_init(&g->followers);
     g->told_at = at->told.begun;

@@ -52,6 +52,7 @@ struct going_call {
         bool slow;       /* waited_for ever */
         struct window_out window; /* also of one that has gone */
     } reader;
+    msec_t begun;
     struct told_mark told_at; /* calls to it that had begun, with this one */
     bool told_heard;          /* quotas in its answer were heard */
     struct usage usage; /* units that its answer says, as it comes */

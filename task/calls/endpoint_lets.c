@@ -334,17 +334,17 @@ static void endpoint_owes(struct endpoint *at, uint64_t units, msec_t now)
         quota_owes(&at->of->quota, units, now);
 }
 
-void endpoint_returns(struct endpoint *at, uint64_t cost, msec_t now)
+void endpoint_returns(struct endpoint *at, uint64_t cost, msec_t begun, msec_t now)
 {
-    quota_returns(&at->quota, cost, now);
+    quota_returns(&at->quota, cost, begun, now);
     if (at->of != NULL)
-        quota_returns(&at->of->quota, cost, now);
+        quota_returns(&at->of->quota, cost, begun, now);
 }
 
-void endpoint_settles(struct endpoint *at, uint64_t was, uint64_t truth, msec_t now)
+void endpoint_settles(struct endpoint *at, uint64_t was, uint64_t truth, msec_t begun, msec_t now)
 {
     if (truth < was)
-        endpoint_returns(at, was - truth, now);
+        endpoint_returns(at, was - truth, begun, now);
     else if (truth > was)
         endpoint_owes(at, truth - was, now);
 }

@@ -38,9 +38,9 @@ uint64_t endpoint_affords(const struct endpoint *at, msec_t now);
 /* The next one has more: it is waited for. A call of so many begins. It did not begin after all. */
 void endpoint_waits(struct endpoint *at, uint64_t cost, msec_t now);
 void endpoint_pays(struct endpoint *at, uint64_t cost, msec_t now);
-void endpoint_returns(struct endpoint *at, uint64_t cost, msec_t now);
+void endpoint_returns(struct endpoint *at, uint64_t cost, msec_t begun, msec_t now);
 /* Charges, or gives back, the difference of a call that has paid `was` units and took `truth`. */
-void endpoint_settles(struct endpoint *at, uint64_t was, uint64_t truth, msec_t now);
+void endpoint_settles(struct endpoint *at, uint64_t was, uint64_t truth, msec_t begun, msec_t now);
 /* When it may let one pass by itself; MSEC_NEVER: when a call ends, or it is told so. */
 msec_t endpoint_when(const struct endpoint *ep, uint64_t running, msec_t now);
 /* When the nth task in line may go, as far as the endpoint says: in *ms, -1: not known; and by

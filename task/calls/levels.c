@@ -34,6 +34,9 @@ static struct trec record_of(const struct endpoint *ep, const struct trec *clock
     r.hi = folded(quota_level(q, 0, now));
     r.digest = folded(quota_level(q, 1, now));
     r.most = folded(quota_level(q, 2, now));
+    r.no = q->purse[0].window.no;
+    r.entry = q->purse[1].window.no;
+    r.lease = q->purse[2].window.no;
     return r;
 }
 
@@ -112,13 +115,30 @@ void levels_resume(struct endpoint *ep, const struct trec *r, const struct msg_e
 {
     const int64_t units[UNIT_RATES_MAX] = { unfolded(r->hi), unfolded(r->digest), unfolded(r->most) };
     const struct quota_parts parts = { m->unit_part, m->shared_part, m->n_shared };
-    struct quota_kept was = { m->unit_rates, m->n_unit_rates / 3, parts, units };
+    struct quota_kept was = { m->unit_rates, m->n_unit_rates / 3, parts, units, NULL };
 
     if (m->unit_kept < r->epoch)
         return;
     was.parts.own = r->epoch;
     quota_resume(&ep->quota, &was, away > 0 ? away : 0, now);
     quota_define(&ep->quota, m->unit_rates, m->n_unit_rates / 3, parts, now);
+}
+
+void levels_follow(struct endpoint *ep, bool is_new, const struct trec *r, const struct msg_endpoint *m, msec_t ahead,
+                   msec_t now)
+{
+    struct quota_kept kept = { 0 };
+    int64_t units[UNIT_RATES_MAX];
+    uint64_t windows[UNIT_RATES_MAX];
+
+    if (r != NULL) {
+        memcpy(units, (int64_t[]){ unfolded(r->hi), unfolded(r->digest), unfolded(r->most) }, sizeof(units));
+        memcpy(windows, (uint64_t[]){ r->no, r->entry, r->lease }, sizeof(windows));
+        kept.units = units;
+        kept.windows = windows;
+    }
+    quota_follow(&ep->quota, &(struct quota_windows){ m->unit_window, m->n_unit_window, ahead, is_new,
+                                                      r != NULL ? &kept : NULL }, now);
 }
 
 void levels_forget_all(struct list *read)

@@ -23,6 +23,10 @@ SQ_CHECK int levels_read(struct list *read, const struct trec *r);
 const struct trec *levels_find(const struct list *read, const char *name);
 /* Goes on from a level that is so old; where unit_kept of m is too little, it counts for nothing. */
 void levels_resume(struct endpoint *ep, const struct trec *r, const struct msg_endpoint *m, msec_t away, msec_t now);
+/* Follows what the manager says of calendar windows; is_new: of what it gave before, that is left which the record
+ * of before (or NULL) says. ahead: as in quota_windows. */
+void levels_follow(struct endpoint *ep, bool is_new, const struct trec *r, const struct msg_endpoint *m, msec_t ahead,
+                   msec_t now);
 void levels_forget(struct list *read, const struct trec *r);
 void levels_forget_all(struct list *read);
 

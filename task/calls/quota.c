@@ -2,13 +2,26 @@
 #include "task/calls/quota.h"
 
 #include <assert.h>
+#include <string.h>
 
 #define each_rate(q, k) for (unsigned k = 0; k < UNIT_RATES_MAX && (q)->rate[k].units != 0; k++)
+
+#define each_bucket(q, k)  \
+    each_rate (q, k)       \
+        if (!is_window(q, k))
+#define each_purse(q, k)   \
+    each_rate (q, k)       \
+        if (is_window(q, k))
 
 #define LATELY    64 /* calls */
 #define NTH_UNITS ((uint64_t)1 << 50)
 
 #define FINE ((uint64_t)1 << 20) /* parts of a unit that a change of the node's part keeps */
+
+static bool is_window(const struct quota *q, unsigned k)
+{
+    return q->purse[k].window.to_ms != 0;
+}
 
 /* Room beyond its own, for a call that needs more; a call needs one unit at least. */
 static int64_t beyond(const struct quota *q, unsigned k)
@@ -33,7 +46,7 @@ static void set_level(struct quota *q, unsigned k, int64_t ns, msec_t now)
 /* Forgets what would have gone over the edge; before the room, or the need, is another one. */
 static void settle(struct quota *q, msec_t now)
 {
-    each_rate (q, k)
+    each_bucket (q, k)
         set_level(q, k, level(q, k, now), now);
 }
 
@@ -114,11 +127,13 @@ void quota_define(struct quota *q, const uint64_t *numbers, uint32_t n, struct q
     settle(&was, now);
     *q = (struct quota){ .needs = q->needs, .changed = true, .calls = q->calls, .units = q->units };
     q->none = (n_own > 0 && parts.own == 0) || (n > n_own && parts.shared == 0);
+    memcpy(q->purse, was.purse, sizeof(q->purse));
+    memcpy(q->since, was.since, sizeof(q->since));
     for (uint32_t i = 0; i < n && i < UNIT_RATES_MAX; i++) {
         struct unit_rate *r = &q->rate[to];
         uint64_t part = i < n_own ? parts.own : parts.shared;
         unsigned k = before(&was, &all, i);
-        __int128 had = k < UNIT_RATES_MAX ? parts_of(&was.rate[k], level(&was, k, now)) : 0;
+        __int128 had = k < UNIT_RATES_MAX && !is_window(&was, k) ? parts_of(&was.rate[k], level(&was, k, now)) : 0;
 
         if (!is_good(&numbers[3 * i]))
             continue; /* no manager says so */
@@ -139,7 +154,9 @@ uint64_t quota_most(const struct quota *q, msec_t now)
 {
     uint64_t most = q->none ? 0 : QUOTA_ANY;
 
-    each_rate (q, k) {
+    each_purse (q, k)
+        most = u64_min(most, purse_most(&q->purse[k], now));
+    each_bucket (q, k) {
         __int128 units = parts_of(&q->rate[k], level(q, k, now)) / (__int128)FINE;
 
         most = units <= 0 ? 0 : u64_min(most, (uint64_t)units);
@@ -155,7 +172,9 @@ void quota_waits(struct quota *q, uint64_t cost, msec_t now)
 
 void quota_pays(struct quota *q, uint64_t cost, msec_t now)
 {
-    each_rate (q, k)
+    each_purse (q, k)
+        purse_pays(&q->purse[k], cost);
+    each_bucket (q, k)
         set_level(q, k, level(q, k, now) - units_ns(&q->rate[k], cost), now);
     q->needs = 0;
     q->changed = true;
@@ -171,17 +190,22 @@ void quota_pays(struct quota *q, uint64_t cost, msec_t now)
 void quota_owes(struct quota *q, uint64_t units, msec_t now)
 {
     q->changed = true;
-    each_rate (q, k) {
+    each_purse (q, k)
+        purse_pays(&q->purse[k], units);
+    each_bucket (q, k) {
         int64_t ns = level(q, k, now) - units_ns(&q->rate[k], units);
 
         set_level(q, k, ns < -UNITS_NS_MAX ? -UNITS_NS_MAX : ns, now);
     }
 }
 
-void quota_returns(struct quota *q, uint64_t cost, msec_t now)
+void quota_returns(struct quota *q, uint64_t cost, msec_t begun, msec_t now)
 {
     q->changed = true;
-    each_rate (q, k)
+    each_purse (q, k)
+        if (begun >= q->since[k])
+            purse_returns(&q->purse[k], q->purse[k].window.no, cost);
+    each_bucket (q, k)
         set_level(q, k, level(q, k, now) + units_ns(&q->rate[k], cost), now);
     settle(q, now);
 }
@@ -190,7 +214,10 @@ msec_t quota_when(const struct quota *q)
 {
     msec_t when = q->none ? MSEC_NEVER : 0;
 
-    each_rate (q, k) {
+    each_purse (q, k)
+        if (q->purse[k].given < q->purse[k].taken + u64_max(q->needs, 1))
+            when = MSEC_NEVER; /* when the manager says so */
+    each_bucket (q, k) {
         int64_t ns = q->tat[k] - q->rate[k].room_ns + units_ns(&q->rate[k], u64_max(q->needs, 1));
 
         when = ms_max(when, ns <= 0 ? 0 : (ns + RATE_NS - 1) / RATE_NS);
@@ -200,6 +227,8 @@ msec_t quota_when(const struct quota *q)
 
 uint64_t quota_room(const struct quota *q, unsigned k)
 {
+    if (is_window(q, k))
+        return q->purse[k].given;
     return q->rate[k].units != 0 ? (uint64_t)(parts_of(&q->rate[k], q->rate[k].room_ns) / (__int128)FINE) : 0;
 }
 
@@ -216,7 +245,14 @@ msec_t quota_nth(const struct quota *q, uint64_t nth, uint64_t cost, msec_t now)
     double before = nth > 1 ? head + mean * (double)(nth - 2) : 0;
     msec_t when = 0;
 
-    each_rate (q, k) {
+    each_purse (q, k) {
+        const struct purse *p = &q->purse[k];
+        double left = (double)p->given - (double)p->taken + (double)q->rest[k];
+
+        if (now < p->window.to_ms && left < before + (cost > 0 ? (double)cost : nth > 1 ? mean : head))
+            when = ms_max(when, p->window.to_ms);
+    }
+    each_bucket (q, k) {
         int64_t ns = q->tat[k] > now * RATE_NS - beyond(q, k) ? q->tat[k] : now * RATE_NS - beyond(q, k);
         double units = before + (cost > 0 ? units_to_enter(q, k, cost) : nth > 1 ? mean : head);
 
@@ -228,7 +264,8 @@ msec_t quota_nth(const struct quota *q, uint64_t nth, uint64_t cost, msec_t now)
 
 int64_t quota_level(const struct quota *q, unsigned k, msec_t now)
 {
-    __int128 parts = q->rate[k].units != 0 ? parts_of(&q->rate[k], level(q, k, now)) : 0;
+    __int128 parts = is_window(q, k)        ? (__int128)q->purse[k].taken * (__int128)FINE
+                     : q->rate[k].units != 0 ? parts_of(&q->rate[k], level(q, k, now)) : 0;
 
     return (int64_t)(parts / (__int128)FINE - (parts % (__int128)FINE < 0));
 }
@@ -253,6 +290,38 @@ uint64_t quota_used(const struct quota *q, unsigned k, msec_t now)
 
     if (k >= UNIT_RATES_MAX || q->rate[k].units == 0)
         return 0;
+    if (is_window(q, k))
+        return q->purse[k].taken;
     parts = parts_of(&q->rate[k], q->rate[k].room_ns - level(q, k, now));
     return parts <= 0 ? 0 : (uint64_t)((parts + (__int128)FINE - 1) / (__int128)FINE);
+}
+
+void quota_follow(struct quota *q, const struct quota_windows *w, msec_t now)
+{
+    for (unsigned k = 0; k < UNIT_RATES_MAX; k++) {
+        const uint64_t *v = &w->numbers[WINDOW_NUMBERS * k];
+        bool is = WINDOW_NUMBERS * (k + 1) <= w->n && v[2] != 0;
+        const struct meter_window at = is ? (struct meter_window){ v[0], (int64_t)v[1] + w->ahead, (int64_t)v[2] + w->ahead }
+                                          : (struct meter_window){ 0 };
+        const struct purse kept = w->kept != NULL ? (struct purse){ { w->kept->windows[k], 0, 0 }, 0,
+                                                                    (uint64_t)(w->kept->units[k] > 0 ? w->kept->units[k] : 0) }
+                                                  : (struct purse){ 0 };
+        struct purse *p = &q->purse[k];
+        uint64_t was = p->window.no;
+
+        if (!is) {
+            *p = (struct purse){ 0 };
+            continue;
+        }
+        q->rest[k] = v[4];
+        if (w->fresh)
+            purse_resumes(p, &at, v[3], w->kept != NULL ? &kept : NULL);
+        else
+            purse_gets(p, &at, v[3]);
+        if (at.no >= p->window.no)
+            p->window = at; /* by the clock of now */
+        if (w->fresh || was != p->window.no)
+            q->since[k] = now;
+        q->changed = true;
+    }
 }

@@ -38,6 +38,8 @@ static int define(struct tasktab *t, const struct msg_endpoint *m)
 
     if (r != NULL && is_new)
         levels_resume(endpoints_find(&t->o.calls->endpoints, m->name), r, m, tasktab_clock_gone(t, r), t->now.ms);
+    if (rc == 0)
+        levels_follow(endpoints_find(&t->o.calls->endpoints, m->name), is_new, r, m, t->now.ms - t->now.wall_ms, t->now.ms);
     if (r != NULL)
         levels_forget(&t->levels, r);
     return rc;
@@ -99,6 +101,7 @@ static uint64_t told_ms(const struct endpoint *ep, unsigned row, msec_t now)
 
 static struct endpoint_row endpoint_row(const struct tasktab *t, struct endpoint *ep, struct arena *a)
 {
+    const struct endpoint *of = ep->of != NULL ? ep->of : ep;
     char said[READING_SAID_MAX + 1] = "";
 
     ep->reading = ep->def.targets ? READING_NONE : (uint8_t)pressure_state(&ep->pressure, &ep->def, t->now.ms, said);
@@ -127,6 +130,8 @@ static struct endpoint_row endpoint_row(const struct tasktab *t, struct endpoint
         .units = ep->n.units,
         .used = { quota_used(&ep->quota, 0, t->now.ms), quota_used(&ep->quota, 1, t->now.ms),
                   quota_used(&ep->quota, 2, t->now.ms) },
+        .window = { ep->quota.purse[0].window.no, ep->quota.purse[1].window.no, ep->quota.purse[2].window.no },
+        .needs = of->waiting > 0 && endpoint_lacks_share(ep, t->now.ms) ? u64_max(ep->quota.needs, 1) : 0,
         .told_left = { ep->told.of[0].left, ep->told.of[1].left, ep->told.of[2].left },
         .told_ms = { told_ms(ep, 0, t->now.ms), told_ms(ep, 1, t->now.ms), told_ms(ep, 2, t->now.ms) },
     };
@@ -555,7 +560,7 @@ static int complete_cost(const struct tasktab *t, struct part *p, const struct m
         return 0;
     rc = true_cost(p, &(struct attempt_at){ q->no, q->lease }, u64_min(units, ep->def.used_most));
     if (calls_of_task(t->o.calls, p->no, q->no) == NULL)
-        endpoint_settles(target_of(p, q->no), p->e.counts.units_back - back, p->e.counts.units_more - more, t->now.ms);
+        endpoint_settles(target_of(p, q->no), p->e.counts.units_back - back, p->e.counts.units_more - more, 0, t->now.ms);
     return rc;
 }
 

@@ -17,7 +17,7 @@
 #include "task/service/long_answers.h"
 #include "task/service/metrics.h"
 #include "task/service/state.h"
-#include "task/service/zones.h"
+#include "common/recur/zones.h"
 
 #define CLOCK_EVERY_MS 5 /* at most: a delayed task may be this late */
 /* Bytes that a task can still cost, as a rule among many in one group: two starts, their ends. */

@@ -56,8 +56,8 @@
     X(BODY, 37, lo, hi, name)     /* bytes of bodies: of file lo, at hi (task/bodies) */ \
     X(CLOCK, 38, lo, until, entered, wall) /* axis showed `until`, the time awake since the start \
                                               `lo` of the machine `entered`, the wall `wall` */ \
-    X(QUOTA, 39, name, epoch, lo, until, entered, wall, hi, digest, most) /* levels of an endpoint's rates \
-                                     in units (calls/levels.h), by this part, at a moment as in CLOCK */ \
+    X(QUOTA, 39, name, epoch, lo, until, entered, wall, hi, digest, most, no, entry, lease) /* levels of an endpoint's rates \
+                                     in units (calls/levels.h), by this part, at a moment as in CLOCK; numbers of calendar windows */ \
     /* records of a partition again */                                                            \
     X(REDRIVING, 45, name, no, most) /* dead ones up to `no` wait again; most: per 1000 s */ \
     X(RUN, 46, no, entered, until) /* goes before all of its queue, beyond limits */     \

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "task/service/zones.h"
+#include "common/recur/zones.h"
 #include "tests/lib/zonerig.h"
 
 static char dir[64];

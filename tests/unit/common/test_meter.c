@@ -4,7 +4,7 @@
 #include "tests/lib/criterion.h"
 
 #include "common/base/rng.h"
-#include "task/service/zones.h"
+#include "common/recur/zones.h"
 #include "tests/lib/zonerig.h"
 
 static char dir[64];

@@ -41,9 +41,9 @@ Test(quota, a_bucket_begins_empty_and_fills_to_its_room)
     quota_pays(&q, 60, NOW + 100000);
     cr_expect_eq(quota_most(&q, NOW + 100000), 40);
     cr_expect_eq(quota_used(&q, 0, NOW + 100000), 60);
-    quota_returns(&q, 60, NOW + 100000);
+    quota_returns(&q, 60, 0, NOW + 100000);
     cr_expect_eq(quota_most(&q, NOW + 100000), 100);
-    quota_returns(&q, 60, NOW + 100000);
+    quota_returns(&q, 60, 0, NOW + 100000);
     cr_expect_eq(quota_most(&q, NOW + 100000), 100, "no more than its room");
 }
 
@@ -221,7 +221,7 @@ Test(quota, behind_a_restart_buckets_of_a_budget_are_empty)
 {
     static const uint64_t both[] = { 100, PER_SECOND, 0, 10, PER_SECOND, 0 };
     const int64_t units[UNIT_RATES_MAX] = { 40, 9, 0 }, owed[UNIT_RATES_MAX] = { 40, -20, 0 };
-    struct quota_kept was = { both, 2, { UNIT_PARTS, UNIT_PARTS, 1 }, units };
+    struct quota_kept was = { both, 2, { UNIT_PARTS, UNIT_PARTS, 1 }, units, NULL };
     struct quota q = { 0 };
 
     quota_resume(&q, &was, 100, NOW);

@@ -113,7 +113,7 @@ Test(quotas, a_debt_is_still_one)
 
     pass(100 * 1000);
     endpoint_pays(ep, 100, now.ms);
-    endpoint_settles(ep, 100, 160, now.ms);
+    endpoint_settles(ep, 100, 160, 0, now.ms);
     pass(0);
     restart(10 * 1000, false);
     ep = told(2, UNIT_PARTS, UNIT_PARTS);

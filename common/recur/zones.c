@@ -1,5 +1,5 @@
 /* zones.c: TZ names the zone of which localtime_r() tells. */
-#include "task/service/zones.h"
+#include "common/recur/zones.h"
 
 #include <stdio.h>
 #include <stdlib.h>

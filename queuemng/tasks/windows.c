@@ -1,0 +1,142 @@
+/* windows.c: shares whose link has said what it has are given to; so nothing is given twice. */
+#include "queuemng/tasks/windows.h"
+
+#include <string.h>
+
+#include "queuemng/policy/unit_rate_def.h"
+#include "queuemng/state/state.h"
+#include "queuemng/tasks/table.h"
+
+static const struct unit_rate_def *rate_at(const struct mendpoint *x, unsigned k)
+{
+    const struct unit_rate_def *r = x->def.rates.v;
+
+    return k < x->def.rates.n && r[k].window == WINDOW_CALENDAR ? &r[k] : NULL;
+}
+
+#define each_window(x, k, r)                                                                 \
+    for (unsigned k = 0; k < UNIT_RATES_MAX && k < (x)->def.rates.n; k++)                    \
+        for (const struct unit_rate_def *r = rate_at(x, k); r != NULL; r = NULL)
+
+static void changed(struct mng *m, struct mendpoint *x, struct mshare *s)
+{
+    s->gives = true;
+    m->tasks.split = true;
+    endpoint_put_later(m, x->of != NULL ? x->of : x);
+}
+
+static void give(struct mng *m, struct mendpoint *x, struct mshare *s, unsigned k)
+{
+    const struct purse has = { { s->st.window[k], 0, 0 }, s->given[k], s->st.used[k] };
+    uint64_t given = meter_hears(&x->meter[k], &has, s->given[k]);
+
+    given = meter_gives(&x->meter[k], &has, given, s->st.needs, (unsigned)x->shares.n);
+    if (given == s->given[k])
+        return;
+    s->given[k] = given;
+    changed(m, x, s);
+}
+
+static bool begins(struct mng *m, struct mendpoint *x, unsigned k, const struct unit_rate_def *r)
+{
+    const struct zone z = { m->opts.zones, r->zone };
+    struct meter_window w;
+
+    if (!meter_is_over(&x->meter[k], m->sched_ms) || !meter_window_at(&w, unit_rate_seconds(r), &z, m->sched_ms))
+        return false;
+    meter_begins(&x->meter[k], &w, (m->epoch << 32) + ++m->tasks.serials);
+    each_share(x, s) {
+        s->given[k] = 0;
+        changed(m, x, s);
+    }
+    return true;
+}
+
+void windows_look(struct mng *m, struct mendpoint *x)
+{
+    each_window (x, k, r) {
+        struct meter *w = &x->meter[k];
+        bool had = w->given < w->units, anew;
+
+        w->units = (uint64_t)r->units;
+        anew = begins(m, x, k, r);
+        if (w->window.no == 0)
+            continue;
+        each_share(x, s)
+            if (anew && s->heard && s->confirmed && s->owner && s->st.needs > w->units)
+                give(m, x, s, k);
+        each_share(x, s)
+            if (s->heard && s->confirmed && s->owner)
+                give(m, x, s, k);
+        if (had != (w->given < w->units))
+            each_share(x, s)
+                changed(m, x, s); /* estimates of waits are others now */
+    }
+}
+
+void windows_change(struct mendpoint *x, const struct cfg_list *rates)
+{
+    const struct unit_rate_def *is = x->def.rates.v, *will = rates->v;
+
+    for (size_t k = 0; k < UNIT_RATES_MAX; k++)
+        if (k >= rates->n || k >= x->def.rates.n || !unit_rate_same_window(&is[k], &will[k]))
+            x->meter[k] = (struct meter){ 0 };
+}
+
+int windows_known(const struct mng *m, const struct cfg_list *rates, struct err *e)
+{
+    const struct unit_rate_def *r = rates->v;
+    int32_t offset;
+
+    for (size_t k = 0; k < rates->n; k++)
+        if (!zone_offset(&(struct zone){ m->opts.zones, r[k].zone }, m->sched_ms / 1000, &offset))
+            return err_set(e, SQ_EINVAL, "rates: zone: there is no %s here", r[k].zone);
+    return 0;
+}
+
+uint32_t windows_numbers(const struct mendpoint *x, const struct mshare *s, uint64_t *v)
+{
+    bool any = false;
+
+    each_window (x, k, r) {
+        const struct meter *w = &x->meter[k];
+        const uint64_t n[WINDOW_NUMBERS] = { w->window.no, (uint64_t)w->window.from_ms, (uint64_t)w->window.to_ms,
+                                             s->given[k], w->units - u64_min(w->units, w->given) };
+
+        memcpy(&v[WINDOW_NUMBERS * k], n, sizeof(n));
+        if (w->window.no == 0)
+            v[WINDOW_NUMBERS * k + 2] = 1; /* over */
+        any = true;
+    }
+    return any ? WINDOW_NUMBERS * (uint32_t)x->def.rates.n : 0;
+}
+
+json_t *windows_json(const struct mendpoint *x)
+{
+    json_t *list = NULL;
+
+    each_window (x, k, r) {
+        const struct meter *w = &x->meter[k];
+
+        list = list != NULL ? list : json_array();
+        (void)json_array_append_new(list, json_pack("[I,I,I,I,I]", (json_int_t)k, (json_int_t)w->window.no,
+                                                    (json_int_t)w->window.from_ms, (json_int_t)w->window.to_ms,
+                                                    (json_int_t)w->given));
+    }
+    return list;
+}
+
+void windows_load(struct mendpoint *x, const json_t *j)
+{
+    const json_t *row;
+    size_t i;
+
+    json_array_foreach(j, i, row) {
+        json_int_t v[5] = { 0 };
+
+        for (size_t n = 0; n < ARRAY_LEN(v); n++)
+            v[n] = json_integer_value(json_array_get(row, n));
+        if (v[0] >= 0 && v[0] < UNIT_RATES_MAX)
+            x->meter[v[0]] = (struct meter){ { (uint64_t)v[1], v[2], v[3] }, 0, (uint64_t)v[4] };
+    }
+}

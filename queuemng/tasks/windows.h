@@ -1,0 +1,23 @@
+/* windows.h: calendar windows of rates in units: whose turn it is, and which node gets how much of one
+ * (common/recur/meter.h). Pure. */
+#ifndef SEGQ_QUEUEMNG_TASKS_WINDOWS_H
+#define SEGQ_QUEUEMNG_TASKS_WINDOWS_H
+
+#include <jansson.h>
+
+#include "queuemng/state/tasks.h"
+
+struct mng;
+
+/* Begins those that are due, and gives units of them to nodes that run low; what changed is stored, then told. */
+void windows_look(struct mng *m, struct mendpoint *x);
+/* Its rates become these: a window that is another one begins anew. */
+void windows_change(struct mendpoint *x, const struct cfg_list *rates);
+/* SQ_EINVAL: a zone of them is not known here. */
+SQ_CHECK int windows_known(const struct mng *m, const struct cfg_list *rates, struct err *e);
+/* Numbers as ENDPOINT has them; how many of them. */
+uint32_t windows_numbers(const struct mendpoint *x, const struct mshare *s, uint64_t *v);
+json_t *windows_json(const struct mendpoint *x); /* NULL: it has none */
+void windows_load(struct mendpoint *x, const json_t *j);
+
+#endif

@@ -287,3 +287,52 @@ Test(quota, what_is_owed_stays_owed_while_the_node_has_no_part)
     quota_define(&q, second, 1, (struct quota_parts){ .own = UNIT_PARTS }, NOW + 60000);
     cr_expect_eq(quota_level(&q, 0, NOW + 60000), 0, "what was there went to others");
 }
+
+static void follow(struct quota *q, uint64_t no, uint64_t to, uint64_t given, const struct quota_kept *kept, bool fresh)
+{
+    const uint64_t v[WINDOW_NUMBERS] = { no, 0, to, given, 0 };
+
+    quota_follow(q, &(struct quota_windows){ v, WINDOW_NUMBERS, 0, fresh, kept }, NOW);
+}
+
+Test(quota, a_calendar_window_has_what_was_given_until_its_end)
+{
+    struct quota q = of(minute, 1, UNIT_PARTS);
+
+    follow(&q, 1, NOW + 1000, 50, NULL, false);
+    cr_expect_eq(quota_most(&q, NOW), 50, "at once, and not by the rate");
+    quota_pays(&q, 30, NOW);
+    cr_expect_eq(quota_most(&q, NOW + 999), 20);
+    cr_expect_eq(quota_most(&q, NOW + 1000), 0, "it is over");
+    cr_expect_eq(quota_nth(&q, 1, 21, NOW), NOW + 1000, "with the next window");
+    cr_expect_eq(quota_nth(&q, 1, 20, NOW), 0);
+    quota_returns(&q, 10, NOW, NOW);
+    cr_expect_eq(quota_most(&q, NOW), 30);
+    follow(&q, 2, NOW + 2000, 40, NULL, false);
+    quota_pays(&q, 15, NOW);
+    quota_returns(&q, 10, NOW - 1, NOW);
+    cr_expect_eq(quota_most(&q, NOW), 25, "nothing of what was paid in another one comes back");
+    quota_define(&q, minute, 1, (struct quota_parts){ .own = UNIT_PARTS / 2 }, NOW);
+    cr_expect_eq(quota_most(&q, NOW), 25, "parts do not count");
+    quota_owes(&q, 100, NOW);
+    cr_expect_eq(quota_most(&q, NOW), 0);
+    cr_expect_eq(quota_used(&q, 0, NOW), 115, "the manager hears of it");
+    quota_follow(&q, &(struct quota_windows){ 0 }, NOW);
+    cr_expect_lt(quota_most(&q, NOW), 100, "a bucket again");
+}
+
+Test(quota, behind_a_restart_a_window_has_what_is_known_to_be_left)
+{
+    const uint64_t windows[UNIT_RATES_MAX] = { 7 };
+    const int64_t taken[UNIT_RATES_MAX] = { 12 };
+    struct quota_kept kept = { minute, 1, { .own = UNIT_PARTS }, taken, windows };
+    struct quota q = of(minute, 1, UNIT_PARTS);
+
+    follow(&q, 7, NOW + 1000, 50, &kept, true);
+    cr_expect_eq(quota_most(&q, NOW), 38);
+    q = of(minute, 1, UNIT_PARTS);
+    follow(&q, 8, NOW + 1000, 50, &kept, true);
+    cr_expect_eq(quota_most(&q, NOW), 0, "what was taken of this one is not known");
+    follow(&q, 8, NOW + 1000, 60, NULL, false);
+    cr_expect_eq(quota_most(&q, NOW), 10);
+}

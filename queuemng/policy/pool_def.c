@@ -142,7 +142,12 @@ static int check_keys(const struct pool_def *d, struct err *e)
 {
     const struct pool_key *k = d->keys.v;
 
+    if (unit_rates_check(&d->queue.rates, false, e) < 0 || unit_rates_check(&d->key.rates, false, e) < 0 ||
+        unit_rates_check(&d->subkey.rates, false, e) < 0)
+        return err_wrap(e, "pool %s", d->match);
     for (size_t i = 0; i < d->keys.n; i++) {
+        if (unit_rates_check(&k[i].limit.rates, false, e) < 0)
+            return err_wrap(e, "pool %s: keys.%zu", d->match, i);
         if (!key_match_ok(k[i].match))
             return err_set(e, SQ_EINVAL, "pool %s: keys.%zu: match: one level or two (a/b) of visible "
                            "ASCII characters, a star only at the end of a level", d->match, i);

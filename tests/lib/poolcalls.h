@@ -8,10 +8,13 @@
 #include <string.h>
 
 #include "common/base/rng.h"
+#include "common/recur/meter.h"
 #include "common/wire/msg.h"
 
 #define PC_ENDPOINTS 2
 #define PC_CALLS     16    /* of one endpoint, at one node */
+#define PC_EPOCH     INT64_C(1800000000000) /* the wall clock is so far ahead */
+#define PC_MINUTES   64
 #define PC_LONGEST   30000 /* the deadline of a definition that names none */
 
 struct pc_endpoint {
@@ -25,6 +28,8 @@ struct pc_endpoint {
     uint32_t n_rates, n_shared; /* numbers; rates of its budget, the last ones */
     uint64_t kept;          /* part that nobody else had since the last link */
     uint64_t parts, shared; /* of rates in units, and of its budget's; each call has one unit */
+    struct purse purse; /* of the calendar window of its first rate; to_ms 0: it has none */
+    unsigned begun[PC_MINUTES]; /* calls in the window that began in this minute */
     bool paused, tripped;
     uint64_t resets, probe;
     msec_t end[PC_CALLS]; /* of the calls that are at the target */
@@ -56,6 +61,13 @@ static inline void pc_told(struct pc_endpoint *v, const struct msg_endpoint *g)
     x->parts = g->n_unit_rates / 3 > g->n_shared ? g->unit_part : 0;
     x->kept = g->unit_kept;
     x->shared = g->n_shared > 0 ? g->shared_part : 0;
+    if (g->n_unit_window >= WINDOW_NUMBERS) {
+        const struct meter_window w = { g->unit_window[0], (int64_t)g->unit_window[1], (int64_t)g->unit_window[2] };
+
+        purse_gets(&x->purse, &w, g->unit_window[3]);
+    } else {
+        x->purse = (struct purse){ 0 };
+    }
     x->n_rates = g->n_unit_rates;
     x->n_shared = g->n_shared;
     for (uint32_t i = 0; i < g->n_unit_rates && i < 3 * UNIT_RATES_MAX; i++)
@@ -89,9 +101,11 @@ static inline void pc_turn(struct pc_endpoint *v, struct rng *r, msec_t now, con
                 x->end[k] = x->end[--x->n];
             else
                 k++;
-        while (x->n < wants[i] && !x->paused && !x->tripped && x->n < x->slots && x->n < PC_CALLS) {
+        while (x->n < wants[i] && (x->purse.window.to_ms == 0 || purse_most(&x->purse, PC_EPOCH + now) > 0) && !x->paused && !x->tripped && x->n < x->slots && x->n < PC_CALLS) {
             x->end[x->n++] = now + 1 + (msec_t)rng_below(r, longest);
             x->sent++;
+            purse_pays(&x->purse, 1);
+            x->begun[x->purse.window.from_ms / 60000 % PC_MINUTES]++;
         }
     }
 }
@@ -107,6 +121,9 @@ static inline uint32_t pc_status(const struct pc_endpoint *v, const unsigned *wa
                                               .in_flight = v[i].n, .sent = v[i].sent, .unusable = "",
                                               .waiting = wants[i] > v[i].n ? wants[i] - v[i].n : 0,
                                               .units = v[i].sent,
+                                              .used = { v[i].purse.taken },
+                                              .window = { v[i].purse.window.no },
+                                              .needs = wants[i] > v[i].n,
                                               .told_left = { v[i].says_left }, .told_ms = { v[i].says_ms },
                                               .probe = v[i].probe,
                                               .probe_state = v[i].probe != 0 ? PROBE_ANSWERED : PROBE_NONE,

@@ -300,6 +300,42 @@ Test(mng_tasks, a_node_that_begins_anew_is_told_the_part_that_was_kept_for_it)
     done(r);
 }
 
+/* J28, over managers that end amid a window and nodes that are killed. */
+Test(mng_tasks, units_of_a_calendar_window_are_given_once)
+{
+    struct pr *r = rig(2, "{\"match\": \"*\"}");
+    unsigned full = 0;
+    struct err e = { 0 };
+
+    r->longest = 100;
+    cr_assert_eq(pr_endpoint(r, E(", \"rates\": [{\"units\": 100, \"window\": \"calendar\"}]"), &e), 0, "%s", e.text);
+    cr_assert_eq(pr_pool(r, "{\"match\": \"e/*\", \"endpoint\": \"e\"}", &e), 0);
+    for (unsigned minute = 0; minute < 20; minute++) {
+        pr_run(r, 25000);
+        if (minute % 3 == 1) {
+            pr_manager_end(r);
+            pr_run(r, 2000);
+            pr_manager_begin(r);
+        }
+        if (minute % 4 == 2)
+            pr_node_run(r, 0, minute % 8 != 2);
+        pr_run(r, 35000);
+    }
+    for (unsigned i = 0; i < PC_MINUTES; i++) {
+        unsigned sum = r->node[0].endpoint[0].begun[i] + r->node[1].endpoint[0].begun[i];
+
+        cr_expect_leq(sum, 100, "%u", i);
+        full += sum >= 90;
+    }
+    cr_expect_geq(full, 10, "%u windows are used", full);
+    cr_expect_eq(pr_endpoint(r, E(", \"rates\": [{\"units\": 1, \"window\": \"calendar\", \"zone\": \"No/Where\"}]"), &e),
+                 SQ_EINVAL);
+    cr_expect_str_eq(e.text, "endpoint e: rates: zone: there is no No/Where here");
+    cr_expect_eq(pr_pool(r, "{\"match\": \"x\", \"queue\": {\"rates\": [{\"units\": 1, \"window\": \"calendar\"}]}}", &e), SQ_EINVAL);
+    cr_expect_eq(pr_endpoint(r, E(", \"rates\": [{\"units\": 1, \"window\": \"calendar\", \"burst\": 3}]"), &e), SQ_EINVAL);
+    done(r);
+}
+
 #define LEFT ", \"remaining\": [{\"header\": \"x-left\", \"reset\": \"x-reset\"}]"
 
 Test(mng_tasks, what_answers_say_at_one_node_is_told_to_those_that_have_heard_nothing)

@@ -2,7 +2,7 @@
 #include "common/recur/meter.h"
 
 #define WRONG_MS 86400000
-#define PIECES   32 /* of what is left, for each node: the smaller, the less stays in purses */
+#define PIECES   32 /* parts of what is left, for each node: the smaller, the less stays in purses */
 
 bool meter_window_at(struct meter_window *w, int64_t length_s, const struct zone *z, int64_t at_ms)
 {
@@ -46,16 +46,28 @@ uint64_t meter_hears(struct meter *m, const struct purse *has, uint64_t given)
     return has->taken;
 }
 
+/* Units of this window that the node still has. */
+static uint64_t there(const struct meter *m, const struct purse *has, uint64_t given)
+{
+    const struct purse p = { m->window, given, has->window.no == m->window.no ? has->taken : 0 };
+
+    return purse_left(&p, m->units);
+}
+
+bool meter_can_give(const struct meter *m, const struct purse *has, uint64_t given, uint64_t needs)
+{
+    uint64_t lacks = left_of(needs, there(m, has, given));
+
+    return lacks <= left_of(m->units, m->given) || m->given == 0;
+}
+
 uint64_t meter_gives(struct meter *m, const struct purse *has, uint64_t given, uint64_t needs, unsigned nodes)
 {
     uint64_t left = left_of(m->units, m->given), piece = left / (PIECES * (nodes > 0 ? nodes : 1));
-    uint64_t there = left_of(given, has->window.no == m->window.no ? has->taken : 0), more;
+    uint64_t more = left_of(u64_max(needs, piece), there(m, has, given));
 
-    if (there >= u64_max(needs, piece))
-        return given;
-    more = u64_max(needs, piece) - there;
-    if (more > left && (m->given > 0 || needs <= m->units)) /* it takes nothing from those that fit */
-        return given;
+    if (!meter_can_give(m, has, given, needs))
+        return given; /* nothing is taken from those that fit */
     m->given += more;
     return given + more;
 }
@@ -69,9 +81,14 @@ void purse_gets(struct purse *p, const struct meter_window *w, uint64_t given)
     p->given = u64_max(p->given, given);
 }
 
-uint64_t purse_most(const struct purse *p, int64_t now_ms)
+uint64_t purse_left(const struct purse *p, uint64_t units)
 {
-    return now_ms < p->window.to_ms ? left_of(p->given, p->taken) : 0;
+    return left_of(p->taken == 0 ? p->given : u64_min(p->given, units), p->taken);
+}
+
+uint64_t purse_most(const struct purse *p, uint64_t units, int64_t now_ms)
+{
+    return now_ms < p->window.to_ms ? purse_left(p, units) : 0;
 }
 
 void purse_pays(struct purse *p, uint64_t cost)

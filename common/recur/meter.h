@@ -40,16 +40,21 @@ struct purse {
 };
 
 /* Gives more to a node out of so many; has: what it said last, needs: the cost of its next call (0: it has
- * none; a piece is there for the first). The answer is its new `given`, to be stored with the meter and then told. Behind meter_begins() those
- * that need the most are asked first: a call of more than the whole window only gets in there. */
+ * none; a piece is there for the first). The answer is its new `given`, to be stored with the meter and
+ * then told. A call of more than the whole window gets it while nothing of it was given: those that were
+ * refused go first. */
 uint64_t meter_gives(struct meter *m, const struct purse *has, uint64_t given, uint64_t needs, unsigned nodes);
+/* Would it give that node what it needs? */
+bool meter_can_give(const struct meter *m, const struct purse *has, uint64_t given, uint64_t needs);
 /* True costs went beyond what was given. The meter counts them, once. */
 uint64_t meter_hears(struct meter *m, const struct purse *has, uint64_t given);
 
 /* Obeys the manager; what is told late or twice changes nothing. */
 void purse_gets(struct purse *p, const struct meter_window *w, uint64_t given);
-/* Units that a call may have that begins now. */
-uint64_t purse_most(const struct purse *p, int64_t now_ms);
+/* Units that a call may have that begins now, or in this window, of so many units: only its first call may
+ * have more than these. */
+uint64_t purse_most(const struct purse *p, uint64_t units, int64_t now_ms);
+uint64_t purse_left(const struct purse *p, uint64_t units);
 void purse_pays(struct purse *p, uint64_t cost);
 /* A call of window `no` took fewer units, or did not begin. Nothing of a window that is over comes back. */
 void purse_returns(struct purse *p, uint64_t no, uint64_t units);

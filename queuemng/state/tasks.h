@@ -91,7 +91,8 @@ struct mshare { /* a node's share of an endpoint */
     struct bears said;    /* by the last ENDPOINT */
     uint64_t kept;        /* units of `held` when its last link ended */
     uint64_t given[UNIT_RATES_MAX]; /* in calendar windows; stored */
-    bool gives;           /* it is to be told of them */
+    bool gives;           /* the node is to be told of them */
+    uint64_t refused;     /* order in which its next call found no room in them; 0: it has room */
     struct claim claim;    /* share that it should have (tasks/endpoints.h) */
     uint64_t sent, units;  /* counts of `st`, a second ago */
     bool heard;            /* `st` is of its present link */

@@ -258,6 +258,12 @@ static void need_now(struct mng *m, struct mshare *s)
     m->tasks.split = true;
 }
 
+static void look_at_windows(struct mng *m, struct mendpoint *x)
+{
+    if (windows_look(m, x))
+        put_later(m, x);
+}
+
 void on_endpoint_status(struct mng *m, struct mtask_node *n, const struct msg_endpoint_status *g)
 {
     if (g->epoch != m->epoch || !n->registered)
@@ -283,7 +289,7 @@ void on_endpoint_status(struct mng *m, struct mtask_node *n, const struct msg_en
             continue;
         in_force(m, x, found);
         quotas_left_hear(m, x, &g->v[i]);
-        windows_look(m, x);
+        look_at_windows(m, x);
     }
 }
 
@@ -333,7 +339,7 @@ void demand_second(struct mng *m)
         }
         claim_says(&x->claim, all);
         quotas_left_spread(m, x);
-        windows_look(m, x);
+        look_at_windows(m, x);
         m->tasks.split = true;
     }
 }

@@ -5,7 +5,6 @@
 
 #include "queuemng/policy/unit_rate_def.h"
 #include "queuemng/state/state.h"
-#include "queuemng/tasks/table.h"
 
 static const struct unit_rate_def *rate_at(const struct mendpoint *x, unsigned k)
 {
@@ -18,23 +17,69 @@ static const struct unit_rate_def *rate_at(const struct mendpoint *x, unsigned k
     for (unsigned k = 0; k < UNIT_RATES_MAX && k < (x)->def.rates.n; k++)                    \
         for (const struct unit_rate_def *r = rate_at(x, k); r != NULL; r = NULL)
 
-static void changed(struct mng *m, struct mendpoint *x, struct mshare *s)
+static bool any(const struct mendpoint *x)
 {
-    s->gives = true;
-    m->tasks.split = true;
-    endpoint_put_later(m, x->of != NULL ? x->of : x);
+    each_window (x, k, r)
+        return true;
+    return false;
 }
 
-static void give(struct mng *m, struct mendpoint *x, struct mshare *s, unsigned k)
+static struct purse said(const struct mshare *s, unsigned k)
 {
-    const struct purse has = { { s->st.window[k], 0, 0 }, s->given[k], s->st.used[k] };
-    uint64_t given = meter_hears(&x->meter[k], &has, s->given[k]);
+    return (struct purse){ { s->st.window[k], 0, 0 }, s->given[k], s->st.used[k] };
+}
 
-    given = meter_gives(&x->meter[k], &has, given, s->st.needs, (unsigned)x->shares.n);
-    if (given == s->given[k])
-        return;
-    s->given[k] = given;
-    changed(m, x, s);
+/* Each of its windows has what its next call needs: what only one had would be taken from others in vain. */
+static bool can_have(const struct mendpoint *x, const struct mshare *s)
+{
+    each_window (x, k, r) {
+        const struct purse has = said(s, k);
+
+        if (!meter_can_give(&x->meter[k], &has, s->given[k], s->st.needs))
+            return false;
+    }
+    return true;
+}
+
+static bool give(struct mng *m, struct mendpoint *x, struct mshare *s)
+{
+    bool can = can_have(x, s), gives = false;
+
+    each_window (x, k, r) {
+        const struct purse has = said(s, k);
+        uint64_t given = meter_hears(&x->meter[k], &has, s->given[k]);
+
+        given = meter_gives(&x->meter[k], &has, given, can ? s->st.needs : 0, (unsigned)x->shares.n);
+        if (given == s->given[k])
+            continue;
+        s->given[k] = given;
+        s->gives = gives = true;
+    }
+    s->refused = can ? 0 : s->refused != 0 ? s->refused : ++m->tasks.serials;
+    return gives;
+}
+
+static bool is_here(const struct mshare *s)
+{
+    return s->heard && s->owner && s->node->registered;
+}
+
+/* The node has said what it has, and needs, of what it was told last: of this window, too. */
+static bool is_ready(const struct mshare *s)
+{
+    return is_here(s) && s->confirmed && !s->gives;
+}
+
+/* The one that was refused the longest ago, and can have what it needs now: so neither a call of more than the
+ * window nor one of most of it waits for ever while those of other nodes fit. */
+static struct mshare *first(const struct mendpoint *x)
+{
+    struct mshare *first = NULL;
+
+    each_share(x, s)
+        if (s->refused != 0 && is_here(s) && can_have(x, s) && (first == NULL || s->refused < first->refused))
+            first = s;
+    return first;
 }
 
 static bool begins(struct mng *m, struct mendpoint *x, unsigned k, const struct unit_rate_def *r)
@@ -47,31 +92,39 @@ static bool begins(struct mng *m, struct mendpoint *x, unsigned k, const struct 
     meter_begins(&x->meter[k], &w, (m->epoch << 32) + ++m->tasks.serials);
     each_share(x, s) {
         s->given[k] = 0;
-        changed(m, x, s);
+        s->gives = true;
     }
     return true;
 }
 
-void windows_look(struct mng *m, struct mendpoint *x)
+bool windows_look(struct mng *m, struct mendpoint *x)
 {
-    each_window (x, k, r) {
-        struct meter *w = &x->meter[k];
-        bool had = w->given < w->units, anew;
+    bool had = true, has = true, changed = false;
+    struct mshare *s;
 
-        w->units = (uint64_t)r->units;
-        anew = begins(m, x, k, r);
-        if (w->window.no == 0)
-            continue;
-        each_share(x, s)
-            if (anew && s->heard && s->confirmed && s->owner && s->st.needs > w->units)
-                give(m, x, s, k);
-        each_share(x, s)
-            if (s->heard && s->confirmed && s->owner)
-                give(m, x, s, k);
-        if (had != (w->given < w->units))
-            each_share(x, s)
-                changed(m, x, s); /* estimates of waits are others now */
+    if (!any(x))
+        return false;
+    each_window (x, k, r) {
+        had &= x->meter[k].given < x->meter[k].units;
+        x->meter[k].units = (uint64_t)r->units;
+        changed |= begins(m, x, k, r);
+        if (x->meter[k].window.no == 0)
+            return changed; /* the zone is not known here */
     }
+    while ((s = first(x)) != NULL) {
+        if (!is_ready(s))
+            return changed; /* the others wait for it */
+        changed |= give(m, x, s);
+    }
+    each_share(x, other)
+        if (is_ready(other))
+            changed |= give(m, x, other);
+    each_window (x, k, r)
+        has &= x->meter[k].given < x->meter[k].units;
+    if (had != has)
+        each_share(x, other)
+            other->gives = true; /* estimates of waits are others now */
+    return changed;
 }
 
 void windows_change(struct mendpoint *x, const struct cfg_list *rates)

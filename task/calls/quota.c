@@ -15,6 +15,7 @@
 
 #define LATELY    64 /* calls */
 #define NTH_UNITS ((uint64_t)1 << 50)
+#define WINDOWS_MOST 1000
 
 #define FINE ((uint64_t)1 << 20) /* parts of a unit that a change of the node's part keeps */
 
@@ -155,7 +156,7 @@ uint64_t quota_most(const struct quota *q, msec_t now)
     uint64_t most = q->none ? 0 : QUOTA_ANY;
 
     each_purse (q, k)
-        most = u64_min(most, purse_most(&q->purse[k], now));
+        most = u64_min(most, purse_most(&q->purse[k], q->whole[k], now));
     each_bucket (q, k) {
         __int128 units = parts_of(&q->rate[k], level(q, k, now)) / (__int128)FINE;
 
@@ -215,7 +216,7 @@ msec_t quota_when(const struct quota *q)
     msec_t when = q->none ? MSEC_NEVER : 0;
 
     each_purse (q, k)
-        if (q->purse[k].given < q->purse[k].taken + u64_max(q->needs, 1))
+        if (purse_left(&q->purse[k], q->whole[k]) < u64_max(q->needs, 1))
             when = MSEC_NEVER; /* when the manager says so */
     each_bucket (q, k) {
         int64_t ns = q->tat[k] - q->rate[k].room_ns + units_ns(&q->rate[k], u64_max(q->needs, 1));
@@ -238,23 +239,54 @@ static double units_to_enter(const struct quota *q, unsigned k, uint64_t cost)
     return (double)(cost <= q->whole[k] ? u64_min(cost, quota_room(q, k)) : cost);
 }
 
-msec_t quota_nth(const struct quota *q, uint64_t nth, uint64_t cost, msec_t now)
+struct nth_call {
+    double before, own; /* units of those before it, and its own */
+};
+
+static struct nth_call nth_call(const struct quota *q, uint64_t nth, uint64_t cost)
 {
     double mean = q->calls > 0 ? (double)q->units / (double)q->calls : 1;
     double head = q->needs > 0 ? (double)q->needs : mean;
-    double before = nth > 1 ? head + mean * (double)(nth - 2) : 0;
+
+    return (struct nth_call){ nth > 1 ? head + mean * (double)(nth - 2) : 0,
+                              cost > 0 ? (double)cost : nth > 1 ? mean : head };
+}
+
+/* Units that it lacks in a window; <= 0: none, or that window is over. */
+static double lacks(const struct quota *q, unsigned k, const struct nth_call *c, msec_t now)
+{
+    const struct purse *p = &q->purse[k];
+
+    return now < p->window.to_ms
+               ? c->before + c->own - ((double)purse_left(p, q->whole[k]) + (double)q->rest[k]) : 0;
+}
+
+msec_t quota_window(const struct quota *q, uint64_t nth, uint64_t cost, msec_t now)
+{
+    struct nth_call c = nth_call(q, nth, cost);
+    msec_t ends = 0;
+
+    each_purse (q, k)
+        if (lacks(q, k, &c, now) > 0)
+            ends = ms_max(ends, q->purse[k].window.to_ms);
+    return ends;
+}
+
+msec_t quota_nth(const struct quota *q, uint64_t nth, uint64_t cost, msec_t now)
+{
+    struct nth_call c = nth_call(q, nth, cost);
     msec_t when = 0;
 
     each_purse (q, k) {
-        const struct purse *p = &q->purse[k];
-        double left = (double)p->given - (double)p->taken + (double)q->rest[k];
+        const struct meter_window *w = &q->purse[k].window;
+        double more = lacks(q, k, &c, now), windows = more > 0 ? (more - 1) / (double)q->whole[k] : 0;
 
-        if (now < p->window.to_ms && left < before + (cost > 0 ? (double)cost : nth > 1 ? mean : head))
-            when = ms_max(when, p->window.to_ms);
+        if (more > 0) /* and as long as the others are */
+            when = ms_max(when, w->to_ms + (w->to_ms - w->from_ms) * (msec_t)(windows < WINDOWS_MOST ? windows : WINDOWS_MOST));
     }
     each_bucket (q, k) {
         int64_t ns = q->tat[k] > now * RATE_NS - beyond(q, k) ? q->tat[k] : now * RATE_NS - beyond(q, k);
-        double units = before + (cost > 0 ? units_to_enter(q, k, cost) : nth > 1 ? mean : head);
+        double units = c.before + (cost > 0 ? units_to_enter(q, k, cost) : c.own);
 
         ns += units_ns(&q->rate[k], units < (double)NTH_UNITS ? (uint64_t)units : NTH_UNITS) - q->rate[k].room_ns;
         when = ms_max(when, ns <= 0 ? 0 : (ns + RATE_NS - 1) / RATE_NS);

@@ -23,7 +23,7 @@
 struct quota { /* zero: no rates */
     struct unit_rate rate[UNIT_RATES_MAX]; /* this node's parts; the first ones */
     int64_t tat[UNIT_RATES_MAX];
-    struct purse purse[UNIT_RATES_MAX]; /* its moments are those of `now`; to_ms 0: a bucket */
+    struct purse purse[UNIT_RATES_MAX]; /* moments are those of `now`; to_ms 0: a bucket */
     msec_t since[UNIT_RATES_MAX];       /* the purse is of its window */
     uint64_t rest[UNIT_RATES_MAX];      /* units of the window that no node has yet */
     uint64_t whole[UNIT_RATES_MAX]; /* units at once, of all nodes together */
@@ -63,6 +63,8 @@ msec_t quota_when(const struct quota *q);
  * average; cost: its own, 0: as they do; one that all nodes together have room for, but not this one, needs a full
  * bucket. 0: at once. */
 msec_t quota_nth(const struct quota *q, uint64_t nth, uint64_t cost, msec_t now);
+/* The end of the calendar window in which that one has no room; 0: there is room. */
+msec_t quota_window(const struct quota *q, uint64_t nth, uint64_t cost, msec_t now);
 /* Units at once of the k-th rate, at this node. */
 uint64_t quota_room(const struct quota *q, unsigned k);
 /* Whole units in the bucket of the k-th rate; below 0: owed. Of a window: those that are taken. */

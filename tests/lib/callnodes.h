@@ -8,6 +8,8 @@
  *   J5   starts of all nodes in any ten seconds: its rate's, and each node's burst
  *   J23  units of these starts in any ten seconds, and in any minute: what the endpoint's rates in units let
  *        begin, and what the largest call of each node has; the nodes' parts are not more than the whole
+ *   J28  units of these starts in each minute and hour of the clock: what the endpoint's calendar windows have, or
+ *        what a single call of more has
  *   J33  requests beyond what their provider answers in a window, and says is left: no more than slots, which are
  *        those that had begun when nobody had heard of it
  *   J15  a node whose breaker is open sends nothing; while it probes, four at most
@@ -42,6 +44,9 @@
 #define CN_MINUTE   1800 /* and in a minute, */
 #define CN_MINUTE_ROOM 200
 #define CN_UNITS_B  12 /* a second, and at once, of target b */
+#define CN_CALENDAR 200 /* in each minute of the clock, */
+#define CN_HOUR     6000 /* and hour */
+#define CN_LARGE    250 /* the largest call then */
 #define CN_TARGETS  3 /* "http://a/" to "http://c/", which bear CN_SLOTS_A, 2 and 1 */
 
 struct cn_visit { /* a request: on its way, at the target, over */
@@ -79,6 +84,7 @@ struct cn {
     bool affinity;         /* by key, as far as slots go */
     bool calm;             /* all nodes and targets are well */
     bool units;            /* it has rates in units, and so has target b */
+    bool windows;          /* its rates are of windows of the calendar, and calls have up to CN_LARGE units */
     unsigned provides;     /* its provider answers so many in CN_WINDOW, and says what is left; 0: any, nothing */
     msec_t provided_at;    /* the begin of a window: */
     unsigned provided, refused_by; /* in it: requests that were answered; and 429 */
@@ -132,6 +138,28 @@ static inline void cn_hears(struct cn *c, struct cn_visit *v, const struct call_
         return;
     tasktab_call_answered(c->w->node[v->node].t, mv_now(c->w), g, a);
     cn_settle(c, v->node, g);
+}
+
+/* It is charged: it found a connection, and was not told 429. */
+static inline bool cn_pays(const struct cn_visit *v)
+{
+    return !v->over || (v->answer.fault != CALL_CONNECT && v->answer.status != 429);
+}
+
+/* Behind a start. */
+static inline void cn_look_at_window(const struct cn *c, msec_t length, uint64_t most)
+{
+    msec_t now = mv_now(c->w).ms, from = now - now % length;
+    uint64_t units = 0;
+    unsigned n = 0;
+
+    for (unsigned k = c->n_visits; k-- > 0 && c->visit[k].began >= from;)
+        if (cn_pays(&c->visit[k])) {
+            units += c->visit[k].cost;
+            n++;
+        }
+    if (units > most && n > 1)
+        MV_BAD(c->w, "J28: %lu units in a window of %lu", units, most);
 }
 
 static inline void cn_look_at_breaker(struct cn *c, int i, const struct endpoint *ep)
@@ -238,6 +266,10 @@ static inline void cn_self(struct mv *w, int i, const struct out_item *it)
         v->target = cn_target_no(&g->at->def);
     c->start[c->n_starts++] = now;
     c->n_visits++;
+    if (c->windows) {
+        cn_look_at_window(c, 60000, CN_CALENDAR);
+        cn_look_at_window(c, 3600000, CN_HOUR);
+    }
 }
 
 static inline void cn_final(struct mv *w, int i, const struct task_end *end)
@@ -582,14 +614,13 @@ static inline void cn_look_at_starts(struct cn *c)
         MV_BAD(c->w, "J5: %u starts in %d ms", c->n_starts - c->window, CN_WINDOW);
 }
 
-/* Units of requests in the last so many ms, but for those that found no connection, or were told 429. */
+/* Units of requests in the last so many ms. */
 static inline uint64_t cn_units(const struct cn *c, msec_t ms, int target)
 {
     uint64_t n = 0;
 
     for (unsigned k = c->n_visits; k-- > 0 && c->visit[k].began > mv_now(c->w).ms - ms;)
-        if ((target < 0 || c->visit[k].target == (unsigned)target) &&
-            !(c->visit[k].over && (c->visit[k].answer.fault == CALL_CONNECT || c->visit[k].answer.status == 429)))
+        if ((target < 0 || c->visit[k].target == (unsigned)target) && cn_pays(&c->visit[k]))
             n += c->visit[k].cost;
     return n;
 }
@@ -695,6 +726,9 @@ static inline void cn_define(struct cn *c, unsigned what)
     struct err e = { 0 };
     size_t n = 0;
 
+    if (c->windows)
+        snprintf(rates, sizeof(rates), "\"rates\": [{\"units\": %d, \"window\": \"calendar\"}, "
+                 "{\"units\": %d, \"per\": \"hour\", \"window\": \"calendar\"}], ", CN_CALENDAR, CN_HOUR);
     if (c->units) {
         snprintf(b, sizeof(b), ", \"rates\": [{\"units\": %d, \"per\": \"second\"}]", CN_UNITS_B);
         snprintf(rates, sizeof(rates), "\"rates\": [{\"units\": %d, \"per\": \"second\", \"burst\": %d}, "

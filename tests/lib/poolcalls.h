@@ -29,7 +29,8 @@ struct pc_endpoint {
     uint64_t kept;          /* part that nobody else had since the last link */
     uint64_t parts, shared; /* of rates in units, and of its budget's; each call has one unit */
     struct purse purse; /* of the calendar window of its first rate; to_ms 0: it has none */
-    unsigned begun[PC_MINUTES]; /* calls in the window that began in this minute */
+    unsigned begun[PC_MINUTES]; /* units in the window that began in this minute */
+    unsigned cost; /* of a call, in that window; 0: 1 */
     bool paused, tripped;
     uint64_t resets, probe;
     msec_t end[PC_CALLS]; /* of the calls that are at the target */
@@ -88,6 +89,16 @@ static inline void pc_killed(struct pc_endpoint *v)
         v[i].serial = v[i].slots = v[i].rate = v[i].sent = v[i].parts = v[i].shared = 0;
 }
 
+static inline unsigned pc_cost(const struct pc_endpoint *x)
+{
+    return x->cost != 0 ? x->cost : 1;
+}
+
+static inline bool pc_affords(const struct pc_endpoint *x, msec_t now)
+{
+    return x->purse.window.to_ms == 0 || purse_most(&x->purse, x->rates[0], PC_EPOCH + now) >= pc_cost(x);
+}
+
 /* wants: calls at once that it has tasks for, of each endpoint of which it has partitions in service;
  * a call takes `longest` at most. */
 static inline void pc_turn(struct pc_endpoint *v, struct rng *r, msec_t now, const unsigned *wants,
@@ -101,11 +112,12 @@ static inline void pc_turn(struct pc_endpoint *v, struct rng *r, msec_t now, con
                 x->end[k] = x->end[--x->n];
             else
                 k++;
-        while (x->n < wants[i] && (x->purse.window.to_ms == 0 || purse_most(&x->purse, PC_EPOCH + now) > 0) && !x->paused && !x->tripped && x->n < x->slots && x->n < PC_CALLS) {
+        while (x->n < wants[i] && pc_affords(x, now) && !x->paused && !x->tripped && x->n < x->slots &&
+               x->n < PC_CALLS) {
             x->end[x->n++] = now + 1 + (msec_t)rng_below(r, longest);
             x->sent++;
-            purse_pays(&x->purse, 1);
-            x->begun[x->purse.window.from_ms / 60000 % PC_MINUTES]++;
+            purse_pays(&x->purse, pc_cost(x));
+            x->begun[x->purse.window.from_ms / 60000 % PC_MINUTES] += pc_cost(x);
         }
     }
 }
@@ -123,7 +135,7 @@ static inline uint32_t pc_status(const struct pc_endpoint *v, const unsigned *wa
                                               .units = v[i].sent,
                                               .used = { v[i].purse.taken },
                                               .window = { v[i].purse.window.no },
-                                              .needs = wants[i] > v[i].n,
+                                              .needs = wants[i] > v[i].n ? pc_cost(&v[i]) : 0,
                                               .told_left = { v[i].says_left }, .told_ms = { v[i].says_ms },
                                               .probe = v[i].probe,
                                               .probe_state = v[i].probe != 0 ? PROBE_ANSWERED : PROBE_NONE,

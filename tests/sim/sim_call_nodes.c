@@ -42,7 +42,7 @@ static void leave(struct mv *w, int i)
         mv_kill(w, i, false);
 }
 
-enum mode { CALLS, READS, TARGETS, NAMES, UNITS, BODIES };
+enum mode { CALLS, READS, TARGETS, NAMES, UNITS, BODIES, WINDOWS };
 
 static bool run(uint64_t seed, bool shared, enum mode mode, uint64_t sum[11])
 {
@@ -52,11 +52,12 @@ static bool run(uint64_t seed, bool shared, enum mode mode, uint64_t sum[11])
 
     c->readers.on = mode == READS;
     c->units = mode == UNITS;
+    c->windows = mode == WINDOWS;
     c->discovers = mode == NAMES;
-    c->targets = mode == TARGETS || mode == NAMES || (c->units && seed % 2 != 0);
+    c->targets = mode == TARGETS || mode == NAMES || ((c->units || c->windows) && seed % 2 != 0);
     c->affinity = w->keys = (mode == TARGETS || mode == NAMES) && seed % 2 == 0;
-    w->costs = c->units ? CN_COST : 0;
-    if (c->targets || c->units)
+    w->costs = c->units ? CN_COST : c->windows ? CN_LARGE : 0;
+    if (c->targets || c->units || c->windows)
         cn_define(c, 0);
     rng_seed(&c->readers.rng, seed + 77);
     if (mode == BODIES)
@@ -68,7 +69,10 @@ static bool run(uint64_t seed, bool shared, enum mode mode, uint64_t sum[11])
         cn_change_targets(c);
         if (mode == BODIES && rng_chance(&w->r->rng, 0.4))
             mv_drain(w, (int)rng_below(&w->r->rng, PR_NODES), rng_chance(&w->r->rng, 0.5));
-        pr_run(w->r, 100 * (1 + rng_below(&w->r->rng, 20)));
+        for (unsigned k = 0; k < (c->windows ? 10 : 1); k++) {
+            pr_run(w->r, 100 * (1 + rng_below(&w->r->rng, 20)));
+            w->quiet |= c->windows && w->n_tasks >= 40;
+        }
         ml_look(w, false);
     }
     c->mood = WELL;
@@ -81,7 +85,7 @@ static bool run(uint64_t seed, bool shared, enum mode mode, uint64_t sum[11])
         cn_define(c, 7);
     if (c->discovers)
         cn_tell_name(c, 7);
-    for (unsigned i = 0; i < 1800 && w->r->why[0] == '\0' && !cn_all_final(c); i++)
+    for (unsigned i = 0; i < (c->windows ? 14400 : 1800) && w->r->why[0] == '\0' && !cn_all_final(c); i++)
         pr_run(w->r, 1000);
     mv_judge(w);
     cn_judge(c);
@@ -98,7 +102,7 @@ static bool run(uint64_t seed, bool shared, enum mode mode, uint64_t sum[11])
     good = w->r->why[0] == '\0';
     if (!good)
         fprintf(stderr, "seed %lu%s%s%s: %s (SEED=%lu sim_call_nodes)\n", seed, shared ? ", shared" : "",
-                c->discovers ? ", names" : c->targets ? ", targets" : "", c->units ? ", units" : "", w->r->why, seed);
+                c->discovers ? ", names" : c->targets ? ", targets" : "", c->units ? ", units" : c->windows ? ", windows" : "", w->r->why, seed);
     sum[0] += w->n_tasks;
     sum[1] += c->n_visits;
     sum[2] += w->kills;
@@ -419,6 +423,21 @@ Test(sim_call_nodes, units_1)
 Test(sim_call_nodes, units_2)
 {
     units(1);
+}
+
+/* Windows of the calendar, and calls of more than one has, over a quarter of an hour of kills, moves and other
+ * managers, with targets in every second seed. */
+Test(sim_call_nodes, calendar_windows)
+{
+    uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1), bad = 0, sum[11] = { 0 };
+    uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS) / 4;
+
+    if (only == 0)
+        quiet_log();
+    for (uint64_t i = 0; i < n; i++)
+        bad += !run(first + i, (first + i) % 4 < 2, WINDOWS, sum);
+    printf("windows: %lu tasks, %lu calls, %lu kills, %lu later epochs\n", sum[0], sum[1], sum[2], sum[4]);
+    cr_assert_eq(bad, 0);
 }
 
 Test(sim_call_nodes, targets_1)

@@ -83,22 +83,22 @@ Test(meter, a_purse_counts_each_window_for_itself)
     purse_pays(&p, 6);
     purse_gets(&p, &one, 10);
     purse_gets(&p, &one, 8); /* late */
-    cr_expect_eq(purse_most(&p, 999), 4);
-    cr_expect_eq(purse_most(&p, 1000), 0, "its window is over");
+    cr_expect_eq(purse_most(&p, 100, 999), 4);
+    cr_expect_eq(purse_most(&p, 100, 1000), 0, "its window is over");
     purse_returns(&p, 1, 2);
-    cr_expect_eq(purse_most(&p, 999), 6);
+    cr_expect_eq(purse_most(&p, 100, 999), 6);
     kept = p;
     purse_gets(&p, &two, 5);
     purse_gets(&p, &one, 100);
     purse_returns(&p, 1, 4);
-    cr_expect_eq(purse_most(&p, 1000), 5, "nothing of the window before");
-    cr_expect_eq(purse_most(&p, 500), 5, "a clock behind is in the window that the manager says");
+    cr_expect_eq(purse_most(&p, 100, 1000), 5, "nothing of the window before");
+    cr_expect_eq(purse_most(&p, 100, 500), 5, "a clock behind is in the window that the manager says");
     purse_resumes(&p, &one, 12, &kept);
-    cr_expect_eq(purse_most(&p, 0), 8);
+    cr_expect_eq(purse_most(&p, 100, 0), 8);
     purse_resumes(&p, &two, 12, &kept);
-    cr_expect_eq(purse_most(&p, 1000), 0, "what it may have taken is not known");
+    cr_expect_eq(purse_most(&p, 100, 1000), 0, "what it may have taken is not known");
     purse_gets(&p, &two, 13);
-    cr_expect_eq(purse_most(&p, 1000), 1);
+    cr_expect_eq(purse_most(&p, 100, 1000), 1);
 }
 
 Test(meter, what_is_taken_beyond_is_counted_once)
@@ -130,6 +130,22 @@ Test(meter, a_call_of_more_than_a_window_gets_a_whole_one)
     meter_begins(&m, &w, 2);
     cr_expect_eq(meter_gives(&m, &p, 0, 150, 1), 150);
     cr_expect_eq(meter_gives(&m, &p, 0, 1, 1), 0);
+}
+
+Test(meter, what_was_given_for_a_large_call_is_no_more_than_a_window_for_others)
+{
+    struct meter m = { { 1, 0, 1000 }, .units = 100, .given = 150 };
+    struct purse p = { { 1, 0, 1000 }, 150, 0 };
+
+    cr_expect_eq(purse_most(&p, 100, 0), 150);
+    purse_pays(&p, 10); /* that one went, and a smaller one came */
+    cr_expect_eq(purse_most(&p, 100, 0), 90);
+    cr_expect(meter_can_give(&m, &p, 150, 90));
+    cr_expect_not(meter_can_give(&m, &p, 150, 91), "the manager knows that");
+    purse_returns(&p, 1, 10);
+    cr_expect_eq(purse_most(&p, 100, 0), 150);
+    purse_pays(&p, 150);
+    cr_expect_eq(purse_most(&p, 100, 0), 0);
 }
 
 /* J28: whatever is lost, late, killed or stored and not told, units started in a window are at most its units.
@@ -196,7 +212,7 @@ static double play(uint64_t seed, bool faults)
             if (faults && rng_chance(&r, 0.005))
                 n[i].off = (int64_t)rng_below(&r, 10000) - 5000;
             n[i].needs = n[i].needs != 0 ? n[i].needs : 1 + rng_below(&r, 9);
-            while (purse_most(p, now + n[i].off) >= n[i].needs) {
+            while (purse_most(p, UNITS, now + n[i].off) >= n[i].needs) {
                 purse_pays(p, n[i].needs);
                 cr_assert_lt(p->window.no, ARRAY_LEN(started));
                 started[p->window.no] += n[i].needs;

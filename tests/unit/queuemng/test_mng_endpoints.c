@@ -336,6 +336,33 @@ Test(mng_tasks, units_of_a_calendar_window_are_given_once)
     done(r);
 }
 
+/* Calls of 60 at two nodes, of which a window of 100 has room for one; and of 150, alone. */
+Test(mng_tasks, what_a_window_had_no_room_for_goes_first_in_the_next_one)
+{
+    struct pr *r = rig(3, "{\"match\": \"*\"}");
+    unsigned cost[] = { 150, 60, 60 }, windows[3] = { 0 };
+    struct err e = { 0 };
+
+    r->longest = 100;
+    cr_assert_eq(pr_endpoint(r, E(", \"rates\": [{\"units\": 100, \"window\": \"calendar\"}]"), &e), 0, "%s", e.text);
+    cr_assert_eq(pr_pool(r, "{\"match\": \"e/*\", \"endpoint\": \"e\"}", &e), 0);
+    for (unsigned i = 0; i < 3; i++)
+        r->node[i].endpoint[0].cost = cost[i];
+    pr_run(r, 20 * 60000);
+    for (unsigned i = 0; i < PC_MINUTES; i++) {
+        unsigned sum = 0;
+
+        for (unsigned k = 0; k < 3; k++) {
+            sum += r->node[k].endpoint[0].begun[i];
+            windows[k] += r->node[k].endpoint[0].begun[i] > 0;
+        }
+        cr_expect(sum <= 100 || sum == 150, "%u in window %u", sum, i);
+    }
+    for (unsigned k = 0; k < 3; k++)
+        cr_expect_geq(windows[k], 2, "node %u in %u windows", k, windows[k]);
+    done(r);
+}
+
 #define LEFT ", \"remaining\": [{\"header\": \"x-left\", \"reset\": \"x-reset\"}]"
 
 Test(mng_tasks, what_answers_say_at_one_node_is_told_to_those_that_have_heard_nothing)

@@ -49,7 +49,7 @@ struct task_words task_full_words(enum task_full f)
 
 const char *closed_word(unsigned bit)
 {
-    static const char *const words[CLOSED_BITS] = { "rate", "max_concurrent", "pause", "budget" };
+    static const char *const words[CLOSED_BITS] = { "rate", "max_concurrent", "pause", "budget", "window" };
 
     assert(bit < CLOSED_BITS);
     return words[bit];

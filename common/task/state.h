@@ -28,9 +28,10 @@ enum closed { /* limits that stop the tasks of a queue or key: bits */
     CLOSED_RATE = 1,
     CLOSED_AT_ONCE = 2,
     CLOSED_PAUSE = 4,
-    CLOSED_BUDGET = 8, /* not by the engine: its endpoint's part of a budget */
+    CLOSED_BUDGET = 8, /* not by the engine: its endpoint's part of a budget, */
+    CLOSED_WINDOW = 16, /* or what is left of a calendar window */
 };
-#define CLOSED_BITS 4u
+#define CLOSED_BITS 5u
 
 /* The rule of a pool behind 1 << bit. */
 const char *closed_word(unsigned bit);

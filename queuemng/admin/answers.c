@@ -97,6 +97,11 @@ uint64_t admin_number(struct admin_call *c, const char *name, uint64_t max, uint
     return n;
 }
 
+json_t *admin_moment(int64_t ms)
+{
+    return ms > 0 ? json_real((double)ms / 1000) : json_null();
+}
+
 json_t *admin_load_json(const struct mng_service *s, enum rpc_role role, const char *name)
 {
     const struct load_seen *x = loads_of(&s->loads, role, name, ev_now(s->ev));

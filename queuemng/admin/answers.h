@@ -39,6 +39,7 @@ bool admin_is_true(const struct admin_call *c, const char *name); /* ?name=true 
  * the answer is 400. */
 uint64_t admin_number(struct admin_call *c, const char *name, uint64_t max, uint64_t absent);
 
+json_t *admin_moment(int64_t ms); /* Unix seconds; null: 0 */
 /* Writes what a process uses; null: it has not said. NULL: no memory. */
 json_t *admin_load_json(const struct mng_service *s, enum rpc_role role, const char *name);
 

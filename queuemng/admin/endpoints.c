@@ -25,16 +25,22 @@ static void pause(struct admin_call *c, const struct endpoint_def *old, bool on)
 
 /* ---- targets --------------------------------------------------------------------- */
 
-json_t *admin_unit_rates(const struct cfg_list *rates, const struct endpoint_row *sum)
+json_t *admin_unit_rates(const struct cfg_list *rates, const struct endpoint_row *sum, const struct meter *meter)
 {
     const struct unit_rate_def *r = rates->v;
     json_t *list = json_array();
 
-    for (size_t i = 0; i < rates->n && i < UNIT_RATES_MAX; i++)
+    for (size_t i = 0; i < rates->n && i < UNIT_RATES_MAX; i++) {
+        bool calendar = meter != NULL && r[i].window == WINDOW_CALENDAR;
+        struct meter_window w = calendar ? meter[i].window : (struct meter_window){ 0 };
+
         (void)json_array_append_new(
-            list, json_pack("{s:I,s:s,s:I,s:I}", "units", (json_int_t)r[i].units, "per", unit_rate_per(&r[i]), "burst",
+            list, json_pack("{s:I,s:s,s:I,s:I,s:s,s:s,s:o,s:o}", "units", (json_int_t)r[i].units, "per",
+                            unit_rate_per(&r[i]), "burst",
                             (json_int_t)(r[i].burst != 0 ? r[i].burst : r[i].units), "used",
-                            (json_int_t)sum->used[i]));
+                            (json_int_t)sum->used[i], "window", unit_rate_window(&r[i]), "zone", r[i].zone,
+                            "begins_at", admin_moment(w.from_ms), "ends_at", admin_moment(w.to_ms)));
+    }
     return list;
 }
 
@@ -79,7 +85,7 @@ static void add_target(void *ctx, const void *view)
                         "adaptive", N(v->sum.adaptive), "affine", N(v->sum.affine), "astray",
                         N(v->sum.astray), "closed", N(v->readings.closed), "narrowed", N(v->readings.narrowed),
                         "blind", N(v->readings.blind), "reading", v->readings.said, "units", N(v->sum.units),
-                        "rates", admin_unit_rates(v->rates, &v->sum), "told", admin_told(of->def, v->told)));
+                        "rates", admin_unit_rates(v->rates, &v->sum, v->meter), "told", admin_told(of->def, v->told)));
 #undef N
 }
 

@@ -9,8 +9,8 @@ struct key_path;
 /* /v1/admin/endpoints/NAME[/VERB]; verb: "" or what stands behind the name */
 void admin_endpoint(struct admin_call *c);
 
-/* Rates in units, each with what of it is used. */
-json_t *admin_unit_rates(const struct cfg_list *rates, const struct endpoint_row *sum);
+/* Rates in units, each with what of it is used; meter: of each, with its calendar window; NULL: they have none. */
+json_t *admin_unit_rates(const struct cfg_list *rates, const struct endpoint_row *sum, const struct meter *meter);
 /* Quotas by answers. New reference. */
 json_t *admin_told(const struct endpoint_def *d, const struct mng_told_view *told);
 /* The targets of an endpoint that has several, and names whose addresses are such; new references. */

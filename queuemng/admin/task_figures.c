@@ -139,7 +139,7 @@ static void add_endpoint(void *ctx, const void *view)
                         INT(v->sum.succeeded), "failed", INT(v->sum.failed), "ms", INT(v->sum.ms), "adaptive",
                         INT(v->sum.adaptive), "closed", INT(v->readings.closed), "narrowed",
                         INT(v->readings.narrowed), "blind", INT(v->readings.blind), "reading", v->readings.said,
-                        "units", INT(v->sum.units), "rates", admin_unit_rates(&v->def->rates, &v->sum),
+                        "units", INT(v->sum.units), "rates", admin_unit_rates(&v->def->rates, &v->sum, v->meter),
                         "told", admin_told(v->def, v->told)));
 }
 
@@ -229,7 +229,7 @@ static void add_budget(void *ctx, const void *view)
         l->list, json_pack("{s:s,s:I,s:s,s:o,s:o,s:o,s:o,s:o}", "name", v->def->name, "version",
                            (json_int_t)v->version, "limited_by", v->limited_by, "whole",
                            bears_json(v->whole), "used", bears_json(v->used), "held",
-                           bears_json(v->held), "rates", admin_unit_rates(&v->def->rates, &v->sum), "members",
+                           bears_json(v->held), "rates", admin_unit_rates(&v->def->rates, &v->sum, NULL), "members",
                            members.list));
 }
 

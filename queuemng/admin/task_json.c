@@ -9,11 +9,6 @@
 
 /* ---- a task ---------------------------------------------------------------------- */
 
-static json_t *moment(int64_t ms)
-{
-    return ms > 0 ? json_real((double)ms / 1000) : json_null();
-}
-
 /* "tenant7/user42"; null: none */
 static json_t *key_text(const char *key1, const char *key2)
 {
@@ -55,8 +50,8 @@ static json_t *history(const struct msg_task_get_ans *m)
         (void)json_array_append_new(
             list, json_pack("{s:i,s:s,s:I,s:o,s:o,s:o,s:o}", "attempt", (int)h->no, "end",
                             attempt_end_word(h->end), "status", (json_int_t)h->number, "started_at",
-                            moment(h->started_ms), "ended_at", moment(h->ended_ms), "retry_at",
-                            moment(h->again_ms), "reason", reason(&h->reason)));
+                            admin_moment(h->started_ms), "ended_at", admin_moment(h->ended_ms), "retry_at",
+                            admin_moment(h->again_ms), "reason", reason(&h->reason)));
     }
     return list;
 }
@@ -90,7 +85,7 @@ static void add_chain(json_t *j, const struct msg_task_get_ans *m)
 /* The same members as in GET /v1/tasks. */
 static json_t *progress(const struct progress_said *p)
 {
-    json_t *j = json_pack("{s:o}", "at", moment(p->ms));
+    json_t *j = json_pack("{s:o}", "at", admin_moment(p->ms));
 
     if (p->percent != 0)
         (void)json_object_set_new(j, "percent", json_integer(p->percent - 1));
@@ -157,6 +152,9 @@ static void waits_for(const struct msg_task_get_ans *m, const struct mng_part_vi
                  m->limited_by);
     else if ((m->limited & CLOSED_BUDGET) != 0)
         snprintf(out, cap, "endpoint %s has no more of budget %s now", p->endpoint, m->limited_by);
+    else if ((m->limited & CLOSED_WINDOW) != 0)
+        snprintf(out, cap, "endpoint %s has used what its calendar window has room for: the next one begins at "
+                 "limited_until", m->limited_by);
     else if (is_call(p))
         waits_for_call(m, p, out, cap);
     else
@@ -222,11 +220,11 @@ json_t *task_json(const struct msg_task_get_ans *m, const struct mng_part_view *
     (void)json_object_update_new(j, json_pack("{s:o,s:o,s:o,s:o,s:s,s:s}", "key",
                                               key_text(m->key1, m->key2), "labels",
                                               labels(m->own.labels), "entered_at",
-                                              moment(m->entered_ms), "ends_at",
-                                              moment(m->until_ms), "pool", p->pool, "node",
+                                              admin_moment(m->entered_ms), "ends_at",
+                                              admin_moment(m->until_ms), "pool", p->pool, "node",
                                               p->node));
-    (void)json_object_update_new(j, json_pack("{s:o,s:o}", "started_at", moment(m->started_ms),
-                                              "ended_at", moment(m->ended_ms)));
+    (void)json_object_update_new(j, json_pack("{s:o,s:o}", "started_at", admin_moment(m->started_ms),
+                                              "ended_at", admin_moment(m->ended_ms)));
     add_chain(j, m);
     if (own_cost(&m->own) > 1 || m->cost_used != 0)
         (void)json_object_set_new(j, "cost", json_integer((json_int_t)own_cost(&m->own)));
@@ -248,7 +246,7 @@ json_t *task_json(const struct msg_task_get_ans *m, const struct mng_part_view *
             j, json_pack("{s:I,s:I,s:s*,s:o,s:o}", "position", (json_int_t)m->position,
                          "ahead_of_key", (json_int_t)m->ahead_of_key, "limited_by",
                          m->limited != 0 ? m->limited_by : NULL, "limits", limits(m->limited),
-                         "limited_until", moment(m->limited_until_ms)));
+                         "limited_until", admin_moment(m->limited_until_ms)));
     return j;
 }
 
@@ -256,7 +254,7 @@ static json_t *row_json(const char *kind, json_t *name, const struct key_row *k)
 {
     return json_pack("{s:o,s:I,s:I,s:o,s:o}", kind, name, "waiting", (json_int_t)k->waiting,
                      "running", (json_int_t)k->running, "limits", limits((uint8_t)k->limited),
-                     "limited_until", moment(k->limited_until_ms));
+                     "limited_until", admin_moment(k->limited_until_ms));
 }
 
 json_t *task_key_json(const struct key_row *k, const char *queue, const struct mng *m)
@@ -285,9 +283,9 @@ json_t *task_queue_json(const struct key_row *k)
 json_t *task_schedule_json(const struct schedule_row *k, const struct mng_part_view *p)
 {
     json_t *j = json_pack("{s:s,s:o,s:s,s:o,s:s}", "schedule", k->name, "next",
-                          moment(k->n_next > 0 ? k->next_ms[0] : 0), "outcome",
+                          admin_moment(k->n_next > 0 ? k->next_ms[0] : 0), "outcome",
                           tick_outcome_word(k->outcome), "last",
-                          moment(k->outcome != TICK_NONE ? k->last_ms : 0), "why", k->why);
+                          admin_moment(k->outcome != TICK_NONE ? k->last_ms : 0), "why", k->why);
 
     if (j != NULL && k->state != TASK_FREE)
         (void)json_object_update_new(

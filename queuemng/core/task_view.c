@@ -47,7 +47,8 @@ struct mng_part_moves mng_part_moves(const struct mng *m)
     return n;
 }
 
-static void add_row(struct endpoint_row *sum, const struct endpoint_row *r)
+/* meter: what was used in a window that is over is left out. */
+static void add_row(struct endpoint_row *sum, const struct endpoint_row *r, const struct meter *meter)
 {
     sum->in_flight += r->in_flight;
     sum->held += r->held;
@@ -60,7 +61,7 @@ static void add_row(struct endpoint_row *sum, const struct endpoint_row *r)
     sum->astray += r->astray;
     sum->units += r->units;
     for (size_t i = 0; i < UNIT_RATES_MAX; i++)
-        sum->used[i] += r->used[i];
+        sum->used[i] += meter[i].window.no == 0 || meter[i].window.no == r->window[i] ? r->used[i] : 0;
 }
 
 static void add_reading(struct mng_readings *r, const struct mshare *s)
@@ -83,7 +84,8 @@ void mng_each_endpoint(const struct mng *m, mng_each_fn fn, void *ctx)
 {
     each_endpoint(m, x) {
         struct mng_endpoint_view v = { .def = &x->def, .version = x->version, .unusable = "",
-                                       .tripped = x->tripped, .probe = x->probe, .readings.said = "" };
+                                       .tripped = x->tripped, .probe = x->probe, .readings.said = "",
+                                       .meter = x->meter };
 
         each_share(x, s) {
             v.nodes += s->owner;
@@ -91,7 +93,7 @@ void mng_each_endpoint(const struct mng *m, mng_each_fn fn, void *ctx)
             v.half_open += s->st.breaker == BREAKER_PROBES;
             if (s->unusable[0] != 0)
                 v.unusable = s->unusable;
-            add_row(&v.sum, &s->st);
+            add_row(&v.sum, &s->st, x->meter);
             add_reading(&v.readings, s);
         }
         each_target(x, t)
@@ -112,7 +114,7 @@ void mng_each_target(const struct mng *m, const char *name, mng_each_fn fn, void
         struct mng_target_view v = { .url = t->def.url, .address = t->address, .weight = t->weight,
                                      .max_concurrent = (uint64_t)t->def.max_concurrent,
                                      .rates = &t->def.rates, .draining = t->def.paused, .gone = t->gone,
-                                     .unusable = "", .readings.said = "" };
+                                     .unusable = "", .readings.said = "", .meter = t->meter };
 
         each_share(t, s) {
             v.nodes += s->owner;
@@ -121,7 +123,7 @@ void mng_each_target(const struct mng *m, const char *name, mng_each_fn fn, void
             if (s->unusable[0] != 0)
                 v.unusable = s->unusable;
             v.slots += u64_min(s->said.slots, ENDPOINT_ANY - v.slots);
-            add_row(&v.sum, &s->st);
+            add_row(&v.sum, &s->st, t->meter);
             add_reading(&v.readings, s);
         }
         put_told(v.told, m, t);

@@ -43,6 +43,7 @@ struct mng_endpoint_view {
     uint64_t probe; /* the number of the last one by hand; 0: none since this manager leads */
     struct mng_readings readings;
     struct mng_told_view told[TOLD_MAX];
+    const struct meter *meter; /* calendar windows of UNIT_RATES_MAX rates; number 0: none */
     struct endpoint_row sum; /* sum of what was reported last; texts are not set */
 };
 
@@ -55,6 +56,7 @@ struct mng_target_view {
     const char *unusable;    /* see mng_endpoint_view */
     struct mng_readings readings;
     struct mng_told_view told[TOLD_MAX];
+    const struct meter *meter;
     struct endpoint_row sum;
 };
 /* Lists the targets of an endpoint that has several, by their numbers. */

@@ -181,7 +181,7 @@ static void put_mean(struct buf *b, const json_t *x, const char *path)
     ctl_count(b, ended > 0 ? ctl_u64(x, path) / ended : 0);
 }
 
-/* "4812 of 200000 (100000/minute), ..."; "-" */
+/* "4812 of 200000 (100000/minute), 80 of 500 (500/day, from 2026-11-28 00:00 to 2026-11-29 00:00), ..."; "-" */
 static void put_units_used(struct buf *b, const json_t *x, const char *path)
 {
     const json_t *list = ctl_member(x, path), *r;
@@ -191,7 +191,7 @@ static void put_units_used(struct buf *b, const json_t *x, const char *path)
         buf_str(b, "-");
     json_array_foreach(list, i, r) {
         buf_str(b, i > 0 ? ", " : "");
-        ctl_say(b, r, "{used=} of {burst=} ({units=}/{per})");
+        ctl_say(b, r, "{used=} of {burst=} ({units=}/{per}{?ends_at:, from {begins_at@} to {ends_at@}})");
     }
 }
 

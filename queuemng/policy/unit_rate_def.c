@@ -48,6 +48,11 @@ void unit_rates_put(const struct cfg_list *rates, uint64_t *numbers)
     }
 }
 
+const char *unit_rate_window(const struct unit_rate_def *r)
+{
+    return windows[r->window];
+}
+
 int unit_rates_check(const struct cfg_list *rates, bool calendar, struct err *e)
 {
     const struct unit_rate_def *r = rates->v;

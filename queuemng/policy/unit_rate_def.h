@@ -11,7 +11,7 @@ struct unit_rate_def { /* units of what starts (`cost` of a task) in a span of t
     int64_t units, burst; /* burst 0: as many as units */
     int per;              /* enum rate_per */
     int window;           /* enum unit_window */
-    char *zone;           /* of a calendar window */
+    char *zone;           /* time zone of a calendar window; "": UTC */
 };
 
 extern const struct cfg_key unit_rate_keys[];
@@ -26,6 +26,7 @@ SQ_CHECK int unit_rates_check(const struct cfg_list *rates, bool calendar, struc
 /* Both have the same window: what is counted in one goes on in the other. */
 bool unit_rate_same_window(const struct unit_rate_def *a, const struct unit_rate_def *b);
 const char *unit_rate_per(const struct unit_rate_def *r); /* "minute" */
+const char *unit_rate_window(const struct unit_rate_def *r); /* "calendar" */
 int64_t unit_rate_seconds(const struct unit_rate_def *r); /* length of its span */
 /* numbers: units, per, units at once of each, for UNIT_RATES_MAX of them. */
 void unit_rates_put(const struct cfg_list *rates, uint64_t *numbers);

@@ -80,6 +80,20 @@ static void say_eta(struct task_view *v, enum task_eta by, int64_t ms)
     v->eta_ms = ms;
 }
 
+/* Waits for the next calendar window of the endpoint are waits for a limit. */
+static void reckon_window(const struct part *p, struct task_view *v)
+{
+    msec_t ends = endpoint_window(p->endpoint, v->turns, p->e.at);
+
+    if (ends == 0)
+        return;
+    v->limited = CLOSED_WINDOW;
+    v->limited_by = p->endpoint_name;
+    v->limited_until = ends;
+    if (v->eta_ms < ends - p->e.at)
+        say_eta(v, TASK_ETA_RATE, ends - p->e.at);
+}
+
 /* The endpoint's word goes before that of the engine if it says that nothing goes, or a later time. */
 void tasktab_reckon(const struct part *p, struct task_view *v)
 {
@@ -97,6 +111,8 @@ void tasktab_reckon(const struct part *p, struct task_view *v)
     if (by == TASK_ETA_PAUSED || by == TASK_ETA_ENDPOINT || by == TASK_ETA_TRIPPED || v->eta == TASK_ETA_NO_WORKER ||
         (v->eta_ms >= 0 && ms > v->eta_ms) || (v->young && v->eta == TASK_ETA_PACE && ms >= 0))
         say_eta(v, by, ms); /* the endpoint knows better how fast a young line goes */
+    if (v->limited == 0 && by == TASK_ETA_RATE)
+        reckon_window(p, v);
     if (v->limited == 0 && (by == TASK_ETA_CONCURRENCY || (by == TASK_ETA_RATE && ms > 0)) &&
         p->endpoint->def.budget[0] != 0) {
         v->limited = CLOSED_BUDGET;

@@ -1,7 +1,8 @@
 #!/bin/bash
 # Tasks cost units: keys share units, whatever their tasks cost; rates in units let no more start than
 # they say in any window, also over a kill -9 of the task node, which takes nothing of a day; a large task starts in its turn; costs
-# are told; what is no cost or no rate is refused by name; rates of an endpoint hold for its calls.
+# are told; what is no cost or no rate is refused by name; rates of an endpoint hold for its calls, and
+# a window of the clock has no more, whatever is killed.
 . "$(dirname "$0")/lib.sh"
 
 up --routers 1 --seg-nodes 1 --task-nodes 1 \
@@ -14,6 +15,22 @@ submit() { task_call -d "$2" "$R/v1/queues/$1/tasks"; } # QUEUE JSON
 batch() { task_call -d "$2" "$R/v1/queues/$1/tasks/batch"; }
 there() { [ "$(task_call -o /dev/null -w '%{http_code}' "$R/v1/queues/paid/tasks")" = 200 ]; }
 wait_for 20 "the pools have a task node" there
+
+# ---- a window of the clock's minutes, which goes on beside all that follows, also two kill -9 of the node
+T=$((PORT + 90))
+helper "$here/target.py" $T "$DIR/seen"
+wait_for 10 "the target listens" has_status 200 "http://127.0.0.1:$T/echo"
+for bad in '"window":"calendar","burst":5' '"window":"calendar","per":"second"' '"window":"calendar","zone":"No/Where"' '"zone":"UTC"'; do
+    ctl endpoint add clock url="http://127.0.0.1:$T/api" allow='["127.0.0.0/8"]' rates="[{\"units\":100,$bad}]"
+    check "a window with $bad is refused by name" complains 'rates'
+done
+ctl endpoint add clock url="http://127.0.0.1:$T/api" allow='["127.0.0.0/8"]' \
+    rates='[{"units":100,"window":"calendar","zone":"Europe/Berlin"}]'
+clocked() { submit clock '{"path":"/echo","method":"GET","cost":30}' | field task | grep -v '^null$' | tee -a "$DIR/clocked"; }
+waits_for_window() { ctl task why "$(clocked)" && says 'endpoint clock has used what its calendar window has room for: the next one begins at 20.*:00 UTC'; }
+wait_for 20 "a task says for which window it waits" waits_for_window
+of_100() { ctl endpoint list && says 'clock .* [0-9]+ of 100 \(100/minute, from 20.*:00 UTC to 20.*:00 UTC\)'; }
+wait_for 10 "segqctl shows what of it is used" of_100
 
 # ---- bad input
 for bad in 0 -1 1000000001 '"many"' 1.5; do
@@ -99,9 +116,6 @@ check "J23: in no window did more units start than may: $(tail -1 "$DIR/judge")"
 check "units are counted" [ "$(metric 47 segq_task_units_started_total)" -ge 10 ]
 
 # ---- rates of an endpoint: by the cost of calls
-T=$((PORT + 90))
-helper "$here/target.py" $T "$DIR/seen"
-wait_for 10 "the target listens" has_status 200 "http://127.0.0.1:$T/echo"
 ctl endpoint add gen url="http://127.0.0.1:$T/api" allow='["127.0.0.0/8"]' rates='[{"units":0}]'
 check "a rate of an endpoint is refused by name" complains 'rates'
 ctl endpoint add gen url="http://127.0.0.1:$T/api" allow='["127.0.0.0/8"]' \
@@ -150,7 +164,8 @@ pid=$(pid_of task.0)
 kill -KILL "$pid"
 wait_for 30 "the task node is killed again" restarted task.0 "$pid"
 from=$(date +%s)
-check_eq "J27: an endpoint goes on with what is left of its day" "$(call 5)" 200
+goes_on() { [ "$(call 5)" = 200 ]; }
+wait_for 10 "J27: an endpoint goes on with what is left of its day" goes_on
 check "  at once" [ $(($(date +%s) - from)) -le 20 ]
 ctl endpoint set gen on_quota=reject rates='[{"units":600,"per":"minute","burst":20},{"units":1000,"per":"second"}]'
 refused() { [ "$(call 1000)" = 429 ]; }
@@ -160,3 +175,11 @@ check "  and told when it may come again" [ "$(task_call -o /dev/null -D - -H 's
 ctl endpoint set gen rates='[]'
 fast() { from=$(date +%s%3N); [ "$(call 1000)" = 200 ] && [ $(($(date +%s%3N) - from)) -lt 2000 ]; }
 wait_for 20 "without rates a call of 1000 goes at once" fast
+
+# ---- what did not fit came with the next minute
+clock_over() { while read -r one; do [ "$(http "$R/v1/tasks/$one" | field state)" = succeeded ] || return 1; done <"$DIR/clocked"; }
+wait_for 70 "all calls of the window, and of the next one, are made" clock_over
+while read -r one; do http "$R/v1/tasks/$one" | jq '.started_at / 60 | floor'; done <"$DIR/clocked" | sort | uniq -c >"$DIR/minutes"
+check "J28: at most 3 calls of 30 in a minute that has 100 ($(tr '\n' ';' <"$DIR/minutes"))" \
+    [ "$(sort -rn "$DIR/minutes" | awk 'NR == 1 { print $1 }')" = 3 ]
+check "  and more than one minute was needed" [ "$(wc -l <"$DIR/minutes")" -ge 2 ]

@@ -66,11 +66,14 @@ Test(ctl_tasks, endpoints_say_how_they_are)
     json_t *j = js("{\"endpoints\": [{\"name\": \"a\"}, {\"name\": \"b\", \"open\": 1, \"half_open\": 1},"
                    "{\"name\": \"c\", \"half_open\": 1}, {\"name\": \"d\", \"paused\": true},"
                    "{\"name\": \"e\", \"unusable\": \"/k: cannot be\\u001b read\"},"
-                   "{\"name\": \"f\", \"tripped\": true, \"open\": 2, \"in_flight\": 9, \"held\": 8}]}");
+                   "{\"name\": \"f\", \"tripped\": true, \"open\": 2, \"in_flight\": 9, \"held\": 8},"
+                   "{\"name\": \"g\", \"rates\": [{\"units\": 50, \"per\": \"hour\", \"burst\": 50, \"used\": 7, "
+                   "\"begins_at\": 1795820400, \"ends_at\": 1795824000}]}]}");
 
     view_endpoints(&b, j);
     cr_expect_not_null(strstr(text(), "\na         up "), "%s", text());
     cr_expect_not_null(strstr(text(), "\nb         down "));
+    cr_expect_not_null(strstr(text(), " 7 of 50 (50/hour, from 2026-11-27 23:00:00 UTC to 2026-11-28 00:00:00 UTC) "), "%s", text());
     cr_expect_not_null(strstr(text(), "\nc         half-open "));
     cr_expect_not_null(strstr(text(), "\nd         paused "));
     cr_expect_not_null(strstr(text(), "\ne         unusable "));

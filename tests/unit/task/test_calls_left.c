@@ -531,3 +531,40 @@ Test(calls_left, what_a_call_says_later_that_it_took_counts_for_its_endpoint_onc
     cr_expect_eq(says_later(&r, "{\"u\":10}"), CODE_SAME);
     cr_expect_eq(endpoint_affords(ep, now.ms), 90);
 }
+
+/* What `segqctl task why` and callers are told. */
+Test(calls_left, a_task_says_that_it_waits_for_a_calendar_window_and_until_when)
+{
+    static const uint64_t minute[] = { 100, PER_MINUTE, 0 };
+    uint64_t window[WINDOW_NUMBERS] = { 7, (uint64_t)now.wall_ms - 1000, (uint64_t)now.wall_ms + 5000, 0, 0 };
+    struct msg_endpoint m = endpoint();
+    struct part *p = tasktab_part(rig.t, 4);
+    struct task_view v;
+
+    m.serial = 2;
+    m.max_concurrent = 5;
+    m.unit_part = UNIT_PARTS;
+    m.n_unit_rates = 3;
+    m.unit_rates = (uint64_t *)minute;
+    m.n_unit_window = WINDOW_NUMBERS;
+    m.unit_window = window;
+    say(MNG, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = m });
+    turn();
+    cr_assert_eq(engine_look(&p->e, task_number(&p->e.store, 0), &v), 0);
+    tasktab_reckon(p, &v);
+    cr_expect_eq(v.limited, CLOSED_WINDOW);
+    cr_expect_str_eq(v.limited_by, "gen");
+    cr_expect_eq(v.limited_until, now.ms + 5000);
+    cr_expect_eq(v.eta, TASK_ETA_RATE);
+    cr_expect_eq(v.eta_ms, 5000);
+    cr_expect_eq(calls.going.n, 1);
+
+    now.ms += 4000; /* slots come one by one */
+    now.wall_ms += 4000;
+    m.serial = 3;
+    window[3] = 1;
+    say(MNG, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = m });
+    turn();
+    turn();
+    cr_expect_eq(calls.going.n, 2, "what was given is there at once");
+}

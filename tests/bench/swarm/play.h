@@ -17,6 +17,7 @@ struct tally {
     uint64_t grew, double_pass, moved_token, lost;
     uint64_t strayed, null_positions;
     struct lat_pair join_lat, poll_lat;
+    struct lat wait;        /* from the join to the pass */
     struct lat notice;      /* from the release, as the ticket dates it, to the answer */
     struct lat notice_told; /* the same, in thousandths of what the player was told to wait */
     int64_t first_join_us, last_join_us, first_admit_us, last_admit_us;

@@ -122,6 +122,7 @@ static void admitted(struct play *p, uint32_t who, const struct ticket *t)
     x->pass_hash = text_hash(t->pass, t->pass_len);
     x->id_hash = pass_id_hash(t->pass, t->pass_len);
     x->released_ms = t->released_ms;
+    lat_add(&p->t.wait, (uint64_t)(now_us() - x->join_sent_us));
     see_notice(p, x);
     p->t.last_admit_us = now_us();
     if (p->t.first_admit_us == 0)

@@ -181,6 +181,8 @@ static void releases_json(struct buf *b, const struct report *r, const struct ta
                "\"releases\":{\"moments\":%llu,\"steady\":%llu,\"steady_ms\":%lld},",
                (unsigned long long)r->steady.moments, (unsigned long long)r->steady.released,
                (long long)r->steady.span_ms);
+    lat_json(b, "wait", &t->wait);
+    buf_byte(b, ',');
     lat_json(b, "notice", &t->notice);
     buf_printf(b, ",\"notice_of_told\":{\"p50\":%.3f,\"p99\":%.3f,\"max\":%.3f},",
                ms(&t->notice_told, 0.5), ms(&t->notice_told, 0.99), ms(&t->notice_told, 1));

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "common/config/cfg.h"
+#include "rehearse/page.h"
 #include "rehearse/play.h"
 #include "rehearse/report.h"
 
@@ -156,5 +157,25 @@ Test(rehearse, a_full_core_is_seen_and_loses_nobody)
     cr_assert_gt(x->f.late, 0);
     cr_assert_gt(x->f.slowest_s, 0.9);
     cr_assert_eq(x->f.admitted, 10000);
+    over(x);
+}
+
+/* The page says what happened, asks for nothing elsewhere, and takes a name as text. */
+Test(rehearse, the_page_is_whole)
+{
+    struct played *x = night("release_per_s: 500", CROWD STAY "\nevents: [{at: 5s, what: kill_router, no: 1}]");
+    struct buf b;
+
+    snprintf(x->name, sizeof(x->name), "<script>&");
+    buf_init(&b);
+    page_html(&b, x, 1);
+    buf_byte(&b, 0);
+    cr_assert_not_null(strstr((char *)b.data, "router 1 is killed"));
+    cr_assert_not_null(strstr((char *)b.data, "</html>"));
+    cr_assert_null(strstr((char *)b.data, "<script"));
+    cr_assert_null(strstr((char *)b.data, "nan"));
+    cr_assert_null(strstr((char *)b.data, "href="));
+    cr_assert_null(strstr((char *)b.data, "src="));
+    buf_fini(&b);
     over(x);
 }

@@ -1,0 +1,52 @@
+#!/bin/bash
+# Is a rehearsal true? A cluster lets in 2000 players at a fixed rate; the same
+# night is rehearsed with the definition that the cluster exports. The waits by percentile agree, within 5 % and half a second.
+. "$(dirname "$0")/lib.sh"
+
+[ -x "$BIN/swarm" ] || give_up "no swarm beside the other programs"
+up --routers 2 --seg-nodes 2 --capacity 700 --release-per-s 100
+admin_token | tr -d '\n' >"$DIR/token"
+
+rehearsed() { jq -e ".rehearsals[0].$1" "$DIR/night.json"; }
+crowd --router "$R2" --players 2000 --arrive-s 4 --repeat 0 --until-admitted --max-s 120
+judge_crowd "all were let in"
+"$BIN/segqctl" --dir "$C" export >"$DIR/night.yaml"
+cat >>"$DIR/night.yaml" <<'END'
+for: 3m
+crowd:
+  arrivals: [{ at: 0, per_s: 500 }, { at: 4s, per_s: 500 }]
+  client: game
+  patience: { kind: none }
+  no_shows: 0
+  stay: { kind: fixed, mean: 1h }
+backend: { crash_above: 0 }
+END
+check "the cluster's own definition is rehearsed" sh -c \
+    "'$BIN/segqctl' rehearse '$DIR/night.yaml' --json --html '$DIR/night.html' >'$DIR/night.json'"
+check_eq "all are let in there, too" "$(rehearsed admitted)" 2000
+check_eq "and every promise is kept" "$(rehearsed 'promises | map(select(.kept | not)) | length')" 0
+
+agrees() { # "which" KEY-OF-SWARM KEY-OF-THE-REHEARSAL
+    local real said
+    real=$(jq ".wait.$2 / 1e6" "$DIR/swarm.json")
+    said=$(rehearsed "all.$3")
+    check "$1: $real s, rehearsed $said s" awk -v a="$real" -v b="$said" \
+        'BEGIN { d = a > b ? a - b : b - a; exit !(a > 0 && b > 0 && d <= 0.5 + 0.05 * a) }'
+}
+agrees "half of them wait" p50_us wait_p50_s
+agrees "99 % wait" p99_us wait_p99_s
+agrees "the longest wait" max_us wait_max_s
+check "the page is whole and asks for nothing" sh -c "grep -q '</html>' '$DIR/night.html' && ! grep -qE '(src|href)=' '$DIR/night.html'"
+
+# What is wrong is refused with file, line, key, and what is allowed.
+refused() { # TEXT-OF-THE-FILE EXPECTED
+    local out
+    printf '%s\n' "$1" >"$DIR/bad.yaml"
+    out=$("$BIN/segqctl" rehearse "$DIR/bad.yaml" 2>&1)
+    check_eq "refused: $2" $? 2
+    check "it says so: $out" grep -qF -- "$2" <<<"$out"
+}
+refused $'queues: [{name: a}]\ncrowd:\n  arivals: []' "did you mean arrivals"
+refused $'queues: [{name: a}]\ncluster: {routers: 0}\ncrowd: {arrivals: [{at: 0, per_s: 1}]}' "bad.yaml:2"
+refused $'queues: [{name: a}]\ncrowd: {arrivals: [{at: 0, per_s: 9}, {at: 5s, per_s: 9}]}\nevents: [{at: 5s, what: kill_node, no: 3}]' \
+    "events[0].no"

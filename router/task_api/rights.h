@@ -48,6 +48,15 @@ struct server_tokens {
 SQ_CHECK int server_tokens_read(struct server_tokens *t, char *text, struct err *e);
 void server_tokens_free(struct server_tokens *t);
 
+/* Of the token whose tenant this is: the same after its file was read again. */
+static inline uint64_t server_token_id(const struct tenant *of)
+{
+    uint64_t id;
+
+    memcpy(&id, (const char *)of - offsetof(struct server_token, tenant), sizeof(id)); /* begin of its hash */
+    return id;
+}
+
 static inline bool server_is_tenant(const struct server_token *t)
 {
     return t != NULL && t->tenant.key[0] != '\0';

@@ -370,7 +370,7 @@ static void ask_one(struct tasking *t, const struct task_asked *x, const struct 
         c->v[0].put.may_wait_ms = may_wait(x->ways.max_wait_ms[0], c->ways->n);
     c->v[0].put.read = c->looks && !c->whole_only && passing_may(c);
     if (x->q->in_pieces)
-        upload_start(c, x->q);
+        upload_start(c, x);
     else
         call_begin(c);
 }

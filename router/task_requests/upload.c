@@ -18,6 +18,7 @@ struct upload {
     struct httpd_req *req; /* ref; NULL: its client has gone */
     struct task_call *c;  /* owned: not begun */
     part_no part;         /* 0: nothing was asked yet */
+    uint64_t whose;       /* server_token_id() */
     uint64_t id, length;  /* length: as announced; 0: it is chunked */
     uint64_t at;          /* bytes that the node has */
     msec_t began;
@@ -194,24 +195,36 @@ void upload_piece(void *user, const char *p, size_t n, bool last)
         ask(u);
 }
 
-void upload_start(struct task_call *c, const struct http_req *q)
+static unsigned uploads_of(const struct tasking *t, uint64_t whose)
+{
+    unsigned n = 0;
+
+    list_each_of (&t->uploads, struct upload, in, u)
+        n += u->whose == whose;
+    return n;
+}
+
+void upload_start(struct task_call *c, const struct task_asked *x)
 {
     struct tasking *t = c->t;
-    struct upload *u = t->uploads.n < UPLOADS_MOST ? calloc(1, sizeof(*u)) : NULL;
+    uint64_t whose = x->tenant != NULL ? server_token_id(x->tenant) : 0;
+    bool room = uploads_of(t, whose) < UPLOADS_MOST - t->uploads.n;
+    struct upload *u = room ? calloc(1, sizeof(*u)) : NULL;
 
     if (u == NULL) {
-        router_problem(t->r, c->req, API_OVERLOADED, "too many large bodies are on their way");
+        router_problem(t->r, c->req, API_OVERLOADED, room ? "the router is out of memory; try again" :
+                       "too many large bodies with this token are on their way to this router; try again");
         call_drop(c);
         return;
     }
-    *u = (struct upload){ .waits = WAITS_UPLOAD, .t = t, .req = c->req, .c = c, .id = ++t->last_upload,
-                          .length = q->length, .began = ev_now(t->r->ev) };
+    *u = (struct upload){ .waits = WAITS_UPLOAD, .t = t, .req = c->req, .c = c, .whose = whose,
+                          .id = ++t->last_upload, .length = x->q->length, .began = ev_now(t->r->ev) };
     buf_init(&u->piece);
     list_push_back(&t->uploads, &u->in);
     c->deadline = MSEC_NEVER; /* until it begins */
     c->way = NULL;
     httpd_set_user(u->req, u);
-    upload_piece(u, q->body.p, q->body.n, false);
+    upload_piece(u, x->q->body.p, x->q->body.n, false);
 }
 
 void upload_gone(void *user)

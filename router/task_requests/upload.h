@@ -6,7 +6,10 @@
  *            the begin of a chunked one. UPLOADS_MOST clients
  *   link     TASK_UPLOAD_MAX bytes of each are on their way. With the link the node forgets what it has: the
  *            client gets 503, nothing was submitted, and it sends it again
- *   clients  who goes amid it leaves nothing behind */
+ *   clients  who goes amid it leaves nothing behind
+ *   fair     a token has at most as many under way as are free then (half of all, if it is alone), so that one whose
+ *            clients send slowly leaves room for others. As buffers of switches are shared: A. Choudhury, E. Hahne,
+ *            "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", 1998 */
 #ifndef SEGQ_ROUTER_UPLOAD_H
 #define SEGQ_ROUTER_UPLOAD_H
 
@@ -16,9 +19,9 @@
 
 struct upload;
 
-/* c: a submission of one row that is to be begun then; its form ends with a file. q has the body's begin. Answers,
- * and frees c, where that cannot be. */
-void upload_start(struct task_call *c, const struct http_req *q);
+/* c: a submission of one row that is to be begun then; its form ends with a file. x: the request, with the body's
+ * begin. Answers, and frees c, where that cannot be. */
+void upload_start(struct task_call *c, const struct task_asked *x);
 /* Bytes that the body of a call to this queue may have. */
 uint64_t upload_most(const struct task_way *w);
 

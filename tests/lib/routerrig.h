@@ -203,7 +203,7 @@ static void start_router(void)
                                   .managers = { w.managers, 1 },
                                   .allow_origins = allow_origins,
                                   .trusted_proxies = trusted_proxies,
-                                  .max_conns = 100,
+                                  .max_conns = max_conns,
                                   .max_listeners = 1000,
                                   .request_timeout = 400,
                                   .heartbeat = 200,

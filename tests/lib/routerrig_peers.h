@@ -60,6 +60,7 @@ static char claim_file[100];
 static struct cfg_list allow_origins;    /* of the router */
 static struct cfg_list trusted_proxies;  /* likewise */
 static char *task_tokens;               /* of the router; NULL: no tasks */
+static int max_conns = 100;
 static char *listen_tasks;              /* likewise; NULL: where all ask */
 static const uint8_t (*map_keys)[32]; /* one public key; NULL: a made-up one */
 static msec_t replica_fresh; /* not 0: the node pushes who waits: numbers 1 to 999 of segment 1 */

@@ -10,6 +10,7 @@ static char body[N + 100];
 
 static void begin(void)
 {
+    max_conns = 600;
     set_up();
     node.gen_max = 1 << 20;
     send_pools(4, 5, 9);
@@ -21,14 +22,14 @@ static void begin(void)
 TestSuite(upload_http, .init = begin, .fini = tear_down, .timeout = 60);
 
 /* Head and the first n bytes of the body. */
-static void send_some(const char *fields, size_t n)
+static void send_some_as(const char *token, const char *fields, size_t n)
 {
     char head[1000];
     size_t at = 0;
 
     n_got = 0;
     got[0] = '\0';
-    snprintf(head, sizeof(head), "POST /v1/call/gen/x HTTP/1.1\r\nHost: a\r\nsegq-token: " TOKEN "\r\n%s\r\n", fields);
+    snprintf(head, sizeof(head), "POST /v1/call/gen/x HTTP/1.1\r\nHost: a\r\nsegq-token: %s\r\n%s\r\n", token, fields);
     cr_assert_eq(send(w.fd, head, strlen(head), MSG_NOSIGNAL), (ssize_t)strlen(head));
     while (at < n) {
         ssize_t k = send(w.fd, body + at, n - at, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -38,6 +39,11 @@ static void send_some(const char *fields, size_t n)
         at += k > 0 ? (size_t)k : 0;
         ev_turn(w.ev, false);
     }
+}
+
+static void send_some(const char *fields, size_t n)
+{
+    send_some_as(TOKEN, fields, n);
 }
 
 static bool came(const char *text)
@@ -164,4 +170,40 @@ Test(upload_http, before_its_pool_is_known_its_bound_is_not_known_either)
     send_some("Transfer-Encoding: chunked\r\n", N);
     UNTIL(came("HTTP/1.1 503 ") && came("not known yet"));
     cr_expect_eq(node.n, 0);
+}
+
+/* Two lines in the file of tokens. */
+static void another_token(const char *token)
+{
+    uint8_t hash[32];
+    char hex[65];
+    FILE *f = fopen(node.file, "a");
+
+    crypto_hash_sha256(hash, (const uint8_t *)token, strlen(token));
+    sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash));
+    cr_assert(f != NULL && fprintf(f, "%s submit gen\n", hex) > 0 && fclose(f) == 0);
+    tasking_reload(w.r->tasking);
+}
+
+Test(upload_http, a_token_leaves_half_of_the_room_to_others)
+{
+    static int fds[UPLOADS_MOST / 2];
+
+    another_token("another-server-of-the-tests");
+    node.up_holds = true;
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+        send_some(SIZED, 200000);
+        UNTIL(w.r->tasking->uploads.n == i + 1);
+        fds[i] = w.fd;
+        dial();
+    }
+    tasking_reload(w.r->tasking); /* whose they are does not change */
+    send_some(SIZED, 200000);
+    UNTIL(came("HTTP/1.1 503 ") && came("too many large bodies with this token"));
+    close(w.fd);
+    dial();
+    send_some_as("another-server-of-the-tests", SIZED, 200000);
+    UNTIL(w.r->tasking->uploads.n == ARRAY_LEN(fds) + 1);
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+        close(fds[i]);
 }

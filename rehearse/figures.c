@@ -20,6 +20,7 @@ void figures_fini(struct figures *f)
 {
     free(f->s);
     free(f->cpu);
+    *f = (struct figures){ 0 };
 }
 
 unsigned figures_why(struct figures *f, const char *why)

@@ -31,14 +31,16 @@ static const struct cfg_key span_keys[] = {
 
 static const struct cfg_key point_keys[] = {
     MS(night_point, "at", at_ms, NULL, 0, "time from the start"),
-    NUM(night_point, "per_s", per_s, NULL, 1e6, "people who come per second then; straight lines between points"),
+    NUM(night_point, "per_s", per_s, NULL, 1e6,
+        "people who come per second then; straight lines between points"),
     { 0 },
 };
 
 static const struct cfg_key crowd_keys[] = {
     LIST(night_crowd, "arrivals", arrivals, NULL, 1, 10000, point_keys, night_point,
          "people who come, as points of a curve; nobody before the first and after the last"),
-    WORD(night_crowd, "client", client, "browser", clients, "what they come with: how long a silent one keeps the place"),
+    WORD(night_crowd, "client", client, "browser", clients,
+         "what they come with: how long a silent one keeps the place"),
     MAP(night_crowd, "patience", patience, span_keys, "time after which a person who waits gives up"),
     MAP(night_crowd, "stay", stay, span_keys, "time that a person is inside"),
     NUM(night_crowd, "no_shows", no_shows, "3", 100, "percent who do not come when it is their turn"),
@@ -55,8 +57,10 @@ static const struct cfg_key cluster_keys[] = {
     NUM(night_cluster, "node_poll_us", node_poll_us, "0.336", 1e5, "segment node: CPU of a poll"),
     NUM(night_cluster, "node_join_us", node_join_us, "0.759", 1e5, "segment node: CPU of a join"),
     NUM(night_cluster, "pass_us", pass_us, "18", 1e5, "segment node: CPU of a pass"),
-    MS(night_cluster, "keepalive", keepalive_ms, "100s", 0, "idle_timeout of the routers: a poll after a longer pause connects anew"),
-    MS(night_cluster, "replica_keep", keep_ms, "15s", 0, "while a node is away, routers tell places as last known for so long"),
+    MS(night_cluster, "keepalive", keepalive_ms, "100s", 0,
+       "idle_timeout of the routers: a poll after a longer pause connects anew"),
+    MS(night_cluster, "replica_keep", keep_ms, "15s", 0,
+       "while a node is away, routers tell places as last known for so long"),
     MS(night_cluster, "skip_after", skip_after_ms, "5s", 0, "releases wait so long for a node that is away"),
     MS(night_cluster, "lost_after", lost_after_ms, "30s", 0, "then its lines are rebuilt elsewhere"),
     { 0 },
@@ -67,7 +71,8 @@ static const struct cfg_key backend_keys[] = {
     NUM(night_backend, "base", base, "10", 1e6, "its value with nobody inside"),
     NUM(night_backend, "per_person", per_person, "0.002", 1e6, "what each person inside adds"),
     NUM(night_backend, "per_release", per_release, "0.02", 1e6, "what one entry per second adds: the login"),
-    NUM(night_backend, "crash_above", crash_above, "95", 1e6, "above it the backend goes down, and everybody inside is out; 0 = never"),
+    NUM(night_backend, "crash_above", crash_above, "95", 1e6,
+        "above it the backend goes down, and everybody inside is out; 0 = never"),
     MS(night_backend, "restart", restart_ms, "2m", 1000, "it is down for so long"),
     MS(night_backend, "sample", sample_ms, "2s", 100, "the manager reads the metric as often"),
     { 0 },
@@ -78,13 +83,15 @@ static const struct cfg_key event_keys[] = {
     WORD(night_event, "what", what, NULL, night_what_names, "what happens"),
     INT(night_event, "no", no, "1", 1, NIGHT_NODES_MAX, "kill_node, kill_router: which one"),
     MS(night_event, "for", for_ms, "3s", 0, "kill_..: it is back after this time; 0 = never"),
-    NUM(night_event, "value", value, "0", 1e9, "rate: releases per second, 0 = by limits; max_active: people"),
+    NUM(night_event, "value", value, "0", 1e9,
+        "rate: releases per second, 0 = by limits; max_active: people"),
     WORD(night_event, "state", state, "open", def_state_names, "state: the queue's"),
     { 0 },
 };
 
 const struct cfg_key night_keys[] = {
-    LIST(night, "queues", queues, NULL, 1, 1, queue_def_keys, queue_def, "definition of the queue, as segqctl export prints it"),
+    LIST(night, "queues", queues, NULL, 1, 1, queue_def_keys, queue_def,
+         "definition of the queue, as segqctl export prints it"),
     MAP(night, "cluster", cluster, cluster_keys, "processes, and what each request costs them"),
     MAP(night, "crowd", crowd, crowd_keys, "who comes when, and how long each waits and stays"),
     MAP(night, "backend", backend, backend_keys, "what people inside cost it"),

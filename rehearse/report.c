@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#define ROWS 12 /* at most, by arrival */
+
 void report_span(char out[24], double s)
 {
     long long t = (long long)(s + 0.5);
@@ -21,23 +23,25 @@ void report_span(char out[24], double s)
 
 static void put_waits(struct buf *b, const struct played *x)
 {
+    unsigned last = FIGURES_BINS - 1;
     char v[6][24];
 
-    buf_str(b, "  came at         people       in  wait p50       p95       p99   longest  were told  came true within\n");
-    for (unsigned i = 0; i < FIGURES_BINS; i += FIGURES_BINS / 12) {
+    buf_str(b, "  came at         people       in  wait p50       p95       p99   longest  were told"
+               "  came true within\n");
+    while (last > 0 && x->f.bin[last].came == 0)
+        last--;
+    for (unsigned i = 0; i <= last; i += last / ROWS + 1) {
         const struct bin *k = &x->f.bin[i];
 
-        if (k->came == 0)
-            continue;
         report_span(v[0], k->p50);
         report_span(v[1], k->p95);
         report_span(v[2], k->p99);
         report_span(v[3], k->most);
         report_span(v[4], k->told_p50);
         report_span(v[5], k->off_p50);
-        buf_printf(b, "  %3llu m     %10u %8u %9s %9s %9s %9s  %9s  %9s\n",
-                   (unsigned long long)x->night.for_ms * i / FIGURES_BINS / 60000, k->came, k->in, v[0], v[1], v[2],
-                   v[3], v[4], v[5]);
+        buf_printf(b, "  %5.1f m   %10u %8u %9s %9s %9s %9s  %9s  %9s\n",
+                   (double)x->night.for_ms * i / FIGURES_BINS / 60000, k->came, k->in, v[0], v[1], v[2], v[3],
+                   v[4], v[5]);
     }
 }
 
@@ -77,7 +81,8 @@ static void put_side_by_side(struct buf *b, const struct played *v, size_t n)
 {
     struct verdict judged[FIGURES_VERDICTS];
 
-    buf_str(b, "variant                    in  wait p50       p95   longest  line at most  backend  router CPU  node CPU  promises\n");
+    buf_str(b, "variant                    in  wait p50       p95   longest  line at most  backend  router CPU"
+               "  node CPU  promises\n");
     for (size_t i = 0; i < n; i++) {
         const struct figures *f = &v[i].f;
         double backend = 0;
@@ -130,8 +135,8 @@ static void put_seconds(struct buf *b, const struct figures *f)
     for (uint32_t i = 0; i < f->n; i++) {
         const struct second *s = &f->s[i];
 
-        buf_printf(b, "%s{\"waiting\":%u,\"joined\":%u,\"released\":%u,\"inside\":%u,\"polls\":%u,\"allowed_per_s\":%g,"
-                      "\"backend\":%g,\"limited_by\":\"%s\",\"cpu\":[", i > 0 ? ",\n" : "", s->waiting, s->joined,
+        buf_printf(b, "%s{\"waiting\":%u,\"joined\":%u,\"released\":%u,\"inside\":%u,\"polls\":%u,"
+                      "\"allowed_per_s\":%g,\"backend\":%g,\"limited_by\":\"%s\",\"cpu\":[", i > 0 ? ",\n" : "", s->waiting, s->joined,
                    s->released, s->inside, s->polls, (double)s->allowed, (double)s->backend, f->why[s->why]);
         for (uint32_t k = 0; k < f->procs; k++)
             buf_printf(b, "%s%.4f", k > 0 ? "," : "", (double)f->cpu[(size_t)i * f->procs + k]);
@@ -145,8 +150,8 @@ static void put_json(struct buf *b, const struct played *x)
     const struct figures *f = &x->f;
     struct verdict v[FIGURES_VERDICTS];
 
-    buf_printf(b, "{\"variant\":\"%s\",\"routers\":%u,\"segment_nodes\":%u,\"people\":%llu,\"joined\":%llu,\"admitted\":%llu,"
-                  "\"waiting\":%llu,\"gave_up\":%llu,\"timed_out\":%llu,\"no_shows\":%llu,\"refused\":%llu,\"polls\":%llu,"
+    buf_printf(b, "{\"variant\":\"%s\",\"routers\":%u,\"segment_nodes\":%u,\"people\":%llu,\"joined\":%llu,"
+                  "\"admitted\":%llu,\"waiting\":%llu,\"gave_up\":%llu,\"timed_out\":%llu,\"no_shows\":%llu,\"refused\":%llu,\"polls\":%llu,"
                   "\"crashes\":%llu,\"slowest_answer_s\":%g",
                x->name, f->routers, f->procs - f->routers, (unsigned long long)f->people, (unsigned long long)f->joined,
                (unsigned long long)f->admitted, (unsigned long long)(f->waiting + f->ready + f->coming),

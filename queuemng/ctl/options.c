@@ -102,6 +102,8 @@ const struct ctl_option ctl_options[] = {
     { "vary", 0, "KEY=V,V", SETS(TEXT, vary), .few = true,
       .help = "rehearse: play it with each of these values, side by side: routers=2,4,8, rate=200..600 "
               "(five steps), nodes, max_active, or any key of the file (crowd.no_shows=2,10)" },
+    { "find", 0, "GOAL", SETS(TEXT, find), .few = true,
+      .help = "rehearse: the least value of --vary KEY=FROM..TO with 'wait p95 < 20m' (p50, p95, p99, max)" },
     { "yes", 0, NULL, SETS(FLAG, yes),
       .help = "do not ask for confirmation, where an order cannot be undone" },
     { "output", 'o', "FORM", SETS(WORD, form), .of = "table json yaml",

@@ -3,6 +3,7 @@
 #include "queuemng/ctl/rehearsal.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/config/cfg.h"
+#include "queuemng/ctl/options.h"
 #include "queuemng/ctl_ask/round_trip.h"
 #include "rehearse/page.h"
 #include "rehearse/play.h"
@@ -17,6 +19,7 @@
 
 #define VARIANTS_MAX 16
 #define STEPS        5 /* from a to b */
+#define HALVINGS     10
 
 /* ---- progress, at a terminal ---- */
 
@@ -40,8 +43,8 @@ static void show_progress(void *ctx, uint32_t second, uint32_t of)
 
     if (second % 20 != 0 && second != of)
         return;
-    fprintf(stderr, "\r%s%s%u of %u s of the night; %.0f s to go   ", p->name, p->name[0] != '\0' ? ": " : "", second, of,
-            took / second * (of - second));
+    fprintf(stderr, "\r%s%s%u of %u s of the night; %.0f s to go   ", p->name,
+            p->name[0] != '\0' ? ": " : "", second, of, took / second * (of - second));
     if (second == of)
         fputs("\r\033[K", stderr);
 }
@@ -61,6 +64,7 @@ struct variants {
     const char *dotted;       /* in the file */
     char value[VARIANTS_MAX][40];
     size_t n;
+    double from, to;          /* a range; both 0: a list */
 };
 
 static const char *const short_keys[][2] = { { "routers", "cluster.routers" },
@@ -71,17 +75,19 @@ static const char *const short_keys[][2] = { { "routers", "cluster.routers" },
 
 static bool put_range(struct variants *v, const char *text)
 {
-    char *end;
-    double from = strtod(text, &end), to;
+    const char *dots = strstr(text, "..");
+    char first[24];
+    double from, to;
 
-    if (end == text || strncmp(end, "..", 2) != 0)
+    if (dots == NULL || (size_t)(dots - text) >= sizeof(first))
         return false;
-    text = end + 2;
-    to = strtod(text, &end);
-    if (end == text || *end != '\0' || to <= from)
+    snprintf(first, sizeof(first), "%.*s", (int)(dots - text), text);
+    if (!ctl_number(first, &from) || !ctl_number(dots + 2, &to) || to <= from)
         return false;
     for (v->n = 0; v->n < STEPS; v->n++)
         snprintf(v->value[v->n], sizeof(v->value[0]), "%.10g", from + (to - from) * (double)v->n / (STEPS - 1));
+    v->from = from;
+    v->to = to;
     return true;
 }
 
@@ -90,7 +96,8 @@ static int read_variants(struct variants *v, const char *text)
     const char *eq = strchr(text, '=');
 
     if (eq == NULL || eq == text || eq[1] == '\0' || (size_t)(eq - text) >= sizeof(v->key))
-        return ctl_fail(CTL_USAGE, "--vary %.60s: KEY=VALUE,VALUE or KEY=FROM..TO is expected, as routers=2,4,8", text);
+        return ctl_fail(CTL_USAGE, "--vary %.60s: KEY=VALUE,VALUE or KEY=FROM..TO is expected, as routers=2,4,8",
+                        text);
     snprintf(v->key, sizeof(v->key), "%.*s", (int)(eq - text), text);
     v->dotted = v->key;
     for (size_t i = 0; short_keys[i][0] != NULL; i++)
@@ -128,6 +135,76 @@ static int read_night(struct played *x, const char *file, const struct variants 
     return ctl_say_err(&e, CTL_USAGE);
 }
 
+/* ---- the least value that does it ---- */
+
+static const char *const find_words[] = { "p50", "p95", "p99", "max", NULL };
+
+struct goal {
+    int which; /* of find_words */
+    int64_t below_ms;
+};
+
+static int read_goal(struct goal *g, const char *text)
+{
+    static const struct cfg_key word = { .key = "wait", .type = CFG_ENUM, .words = find_words };
+    static const struct cfg_key span = { .key = "wait", .type = CFG_MS, .min = 1, .max = NIGHT_MS_MAX };
+    char which[8], below[24], more;
+
+    if (sscanf(text, " wait %7s < %23s %c", which, below, &more) == 2 &&
+        cfg_text_set(&g->which, &word, which, false) == 0 && cfg_text_set(&g->below_ms, &span, below, false) == 0)
+        return CTL_OK;
+    return ctl_fail(CTL_USAGE, "--find '%.60s': 'wait p50|p95|p99|max < TIME' is expected, as 'wait p95 < 20m'",
+                    text);
+}
+
+/* People who still wait when the night is over count as waits without end. */
+static bool is_reached(const struct goal *g, const struct figures *f)
+{
+    const double share[] = { 0.5, 0.95, 0.99, 1 }, wait[] = { f->all.p50, f->all.p95, f->all.p99, f->all.most };
+    double still = (double)(f->waiting + f->coming), all = still + (double)f->admitted;
+
+    return f->admitted > 0 && still <= (1 - share[g->which]) * all && wait[g->which] * 1000 < (double)g->below_ms;
+}
+
+static int play_value(struct played *x, const char *file, struct variants *v, double value)
+{
+    int rc;
+
+    snprintf(v->value[0], sizeof(v->value[0]), "%.10g", value);
+    rc = read_night(x, file, v, 0);
+    return rc == CTL_OK ? play_one(x) : rc;
+}
+
+/* Plays the end of the range, then halves it. *best: of x, the least that does it; *n: none. */
+static int find_least(struct played *x, size_t *n, size_t *best, const char *file, struct variants *v,
+                      const struct goal *g)
+{
+    bool whole = v->from == floor(v->from) && v->to == floor(v->to);
+    double low = v->from, high = v->to, at = low;
+    int rc = play_value(&x[0], file, v, high);
+
+    *n = rc == CTL_OK;
+    *best = 0;
+    if (rc != CTL_OK || !is_reached(g, &x[0].f)) {
+        *best = 1;
+        return rc;
+    }
+    for (int i = 0; i <= HALVINGS && rc == CTL_OK && high - low > (whole ? 0 : (v->to - v->from) / 200); i++) {
+        rc = play_value(&x[*n], file, v, at); /* the lower end first */
+        if (rc != CTL_OK)
+            break;
+        if (is_reached(g, &x[*n].f)) {
+            high = at;
+            *best = *n;
+        } else {
+            low = whole ? at + 1 : at;
+        }
+        ++*n;
+        at = whole ? floor((low + high) / 2) : (low + high) / 2;
+    }
+    return rc;
+}
+
 /* ---- answers ---- */
 
 static int write_page(const char *file, const struct played *v, size_t n)
@@ -146,6 +223,17 @@ static int write_page(const char *file, const struct played *v, size_t n)
     return good ? CTL_OK : ctl_fail(CTL_REFUSED, "%s: %s", file, b.failed ? "out of memory" : strerror(errno));
 }
 
+static void say_best(const struct ctl *c, const struct played *v, size_t n, size_t best)
+{
+    struct verdict judged[FIGURES_VERDICTS];
+
+    if (best == n)
+        (void)ctl_fail(CTL_REFUSED, "no value of the range does it: %s", c->find);
+    else
+        fprintf(stderr, "the least that does it: %s%s\n", v[best].name,
+                figures_judge(&v[best].f, &v[best].night, judged) > 0 ? "; but not every promise is kept" : "");
+}
+
 static int print_all(const struct ctl *c, const struct played *v, size_t n)
 {
     struct buf b;
@@ -161,12 +249,50 @@ static int print_all(const struct ctl *c, const struct played *v, size_t n)
     return c->html != NULL ? write_page(c->html, v, n) : CTL_OK;
 }
 
+static void all_over(struct played *v)
+{
+    for (size_t i = 0; i < VARIANTS_MAX; i++) { /* rows that were not used are zero */
+        figures_fini(&v[i].f);
+        cfg_clear(&v[i].night, night_keys);
+    }
+    free(v);
+}
+
+static int play_all(struct played *v, size_t *n, const char *file, const struct variants *vary)
+{
+    int rc = CTL_OK;
+
+    for (*n = 0; rc == CTL_OK && *n < (vary->n > 0 ? vary->n : 1); ++*n) /* all are read before one is played */
+        rc = read_night(&v[*n], file, vary, *n);
+    for (size_t i = 0; rc == CTL_OK && i < *n; i++)
+        rc = play_one(&v[i]);
+    return rc;
+}
+
+static int find(const struct ctl *c, struct played *v, const char *file, struct variants *vary)
+{
+    size_t n, best;
+    struct goal g;
+    int rc = read_goal(&g, c->find);
+
+    if (rc == CTL_OK && vary->to <= vary->from)
+        rc = ctl_fail(CTL_USAGE, "--find looks in the range of --vary KEY=FROM..TO, as routers=1..16");
+    if (rc == CTL_OK)
+        rc = find_least(v, &n, &best, file, vary, &g);
+    if (rc == CTL_OK)
+        rc = print_all(c, v, n);
+    if (rc != CTL_OK)
+        return rc;
+    say_best(c, v, n, best);
+    return best < n ? CTL_OK : CTL_REFUSED;
+}
+
 int cmd_rehearse(struct ctl *c, char **argv)
 {
     struct played *v = calloc(VARIANTS_MAX, sizeof(*v));
     struct variants vary = { .n = 0 };
-    size_t n = 0, all, played = 0;
     int rc = CTL_OK;
+    size_t n;
 
     if (v == NULL)
         return ctl_fail(CTL_REFUSED, "out of memory");
@@ -174,18 +300,13 @@ int cmd_rehearse(struct ctl *c, char **argv)
         rc = ctl_fail(CTL_USAGE, "rehearse answers as table or json");
     if (rc == CTL_OK && c->vary != NULL)
         rc = read_variants(&vary, c->vary);
-    all = vary.n > 0 ? vary.n : 1;
-    for (; rc == CTL_OK && n < all; n++) /* all are read before the first is played */
-        rc = read_night(&v[n], argv[0], &vary, n);
-    for (; rc == CTL_OK && played < all; played += rc == CTL_OK)
-        rc = play_one(&v[played]);
-    if (rc == CTL_OK)
-        rc = print_all(c, v, all);
-    for (size_t i = 0; i < n; i++) {
-        if (i < played)
-            figures_fini(&v[i].f);
-        cfg_clear(&v[i].night, night_keys);
+    if (rc == CTL_OK && c->find != NULL) {
+        rc = find(c, v, argv[0], &vary);
+    } else if (rc == CTL_OK) {
+        rc = play_all(v, &n, argv[0], &vary);
+        if (rc == CTL_OK)
+            rc = print_all(c, v, n);
     }
-    free(v);
+    all_over(v);
     return rc;
 }

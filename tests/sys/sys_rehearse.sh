@@ -38,6 +38,12 @@ agrees "99 % wait" p99_us wait_p99_s
 agrees "the longest wait" max_us wait_max_s
 check "the page is whole and asks for nothing" sh -c "grep -q '</html>' '$DIR/night.html' && ! grep -qE '(src|href)=' '$DIR/night.html'"
 
+"$BIN/segqctl" rehearse "$DIR/night.yaml" --vary rate=50..200 --find 'wait max < 20s' >"$DIR/found" 2>&1
+rc=$?
+check_eq "the least rate is found: $(tail -1 "$DIR/found")" "$rc" 0
+# the last of 2000 waits 2000 / rate - 4 s at least
+check "it is what arithmetic says" grep -qE 'does it: rate=8[3-9]$' "$DIR/found"
+
 # What is wrong is refused with file, line, key, and what is allowed.
 refused() { # TEXT-OF-THE-FILE EXPECTED
     local out

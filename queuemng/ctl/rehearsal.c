@@ -140,7 +140,7 @@ static int read_night(struct played *x, const char *file, const struct variants 
 static const char *const find_words[] = { "p50", "p95", "p99", "max", NULL };
 
 struct goal {
-    int which; /* of find_words */
+    int which; /* place in find_words */
     int64_t below_ms;
 };
 

@@ -147,7 +147,7 @@ static double most_polls(const struct figures *f)
 
 unsigned figures_judge(const struct figures *f, const struct night *night, struct verdict out[FIGURES_VERDICTS])
 {
-    const struct queue_def *d = night->queues.v;
+    const struct queue_def *d = night_queue(night);
     uint64_t sum = f->admitted + f->gave_up + f->timed_out + f->no_shows + f->waiting + f->ready;
     double bound = night->backend.crash_above > 0 ? night->backend.crash_above : INFINITY, top = 0;
     double polls = most_polls(f), cpu;

@@ -37,6 +37,8 @@ static const struct cfg_key point_keys[] = {
 };
 
 static const struct cfg_key crowd_keys[] = {
+    { "queue", CFG_STR, AT(night_crowd, queue), "", 0, NAME_MAX_LEN, false,
+      "the queue that they come to; may be left out if there is one", 0, 0, 0 },
     LIST(night_crowd, "arrivals", arrivals, NULL, 1, 10000, point_keys, night_point,
          "people who come, as points of a curve; nobody before the first and after the last"),
     WORD(night_crowd, "client", client, "browser", clients,
@@ -90,8 +92,8 @@ static const struct cfg_key event_keys[] = {
 };
 
 const struct cfg_key night_keys[] = {
-    LIST(night, "queues", queues, NULL, 1, 1, queue_def_keys, queue_def,
-         "definition of the queue, as segqctl export prints it"),
+    LIST(night, "queues", queues, NULL, 1, 100000, queue_def_keys, queue_def,
+         "definitions of queues, as segqctl export prints them; one of them is played"),
     MAP(night, "cluster", cluster, cluster_keys, "processes, and what each request costs them"),
     MAP(night, "crowd", crowd, crowd_keys, "who comes when, and how long each waits and stays"),
     MAP(night, "backend", backend, backend_keys, "what people inside cost it"),
@@ -100,6 +102,17 @@ const struct cfg_key night_keys[] = {
     MS(night, "for", for_ms, "1h", 1000, "length of the night"),
     { 0 },
 };
+
+const struct queue_def *night_queue(const struct night *n)
+{
+    const struct queue_def *d = n->queues.v;
+    bool named = n->crowd.queue != NULL && n->crowd.queue[0] != '\0';
+
+    for (size_t i = 0; i < n->queues.n; i++)
+        if (named ? strcmp(d[i].name, n->crowd.queue) == 0 : n->queues.n == 1)
+            return &d[i];
+    return NULL;
+}
 
 uint64_t night_arrived(const struct night *n, msec_t ms)
 {
@@ -140,21 +153,26 @@ static int events_check(const struct night *n, struct err *e)
 
 static int queue_check(const struct night *n, struct err *e)
 {
-    const struct queue_def *d = n->queues.v;
-    const struct def_limit *l = d->limits.v;
+    const struct queue_def *d = night_queue(n);
+    const struct def_limit *l;
+    size_t at;
 
+    if (d == NULL)
+        return err_set(e, SQ_EINVAL, "crowd.queue: must name one of the %zu queues", n->queues.n);
     if (queue_def_check(d, e) < 0)
         return SQ_EINVAL;
+    l = d->limits.v;
+    at = (size_t)(d - (const struct queue_def *)n->queues.v);
     if (d->lanes.n > 1)
-        return err_set(e, SQ_EINVAL, "queues[0].lanes: a rehearsal plays one line; leave one lane");
+        return err_set(e, SQ_EINVAL, "queues[%zu].lanes: a rehearsal plays one line; leave one lane", at);
     if (d->when.opens_at != NULL && d->when.opens_at[0] != '\0')
-        return err_set(e, SQ_EINVAL, "queues[0].opens_at: a rehearsal has no dates; leave it out, and open with "
-                       "an event (state: open)");
+        return err_set(e, SQ_EINVAL, "queues[%zu].opens_at: a rehearsal has no dates; leave it out, and open with "
+                       "an event (state: open)", at);
     if (d->budget.name != NULL && d->budget.name[0] != '\0')
-        return err_set(e, SQ_EINVAL, "queues[0].budget: a rehearsal plays one queue alone; leave it out");
+        return err_set(e, SQ_EINVAL, "queues[%zu].budget: a rehearsal plays one queue alone; leave it out", at);
     for (size_t i = 0; i < d->limits.n; i++)
         if (strcmp(l[i].metric, n->backend.metric) != 0)
-            return err_set(e, SQ_EINVAL, "queues[0].limits[%zu].metric: the backend has \"%s\" alone", i,
+            return err_set(e, SQ_EINVAL, "queues[%zu].limits[%zu].metric: the backend has \"%s\" alone", at, i,
                            n->backend.metric);
     return 0;
 }

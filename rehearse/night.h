@@ -33,6 +33,7 @@ struct night_point { /* arrivals per second at a time; straight lines between */
 };
 
 struct night_crowd {
+    char *queue;              /* none: there is one alone */
     struct cfg_list arrivals; /* struct night_point */
     int client;               /* enum client_class - 1 */
     struct night_span patience, stay;
@@ -63,7 +64,7 @@ struct night_event {
 };
 
 struct night {
-    struct cfg_list queues; /* struct queue_def; one */
+    struct cfg_list queues; /* struct queue_def; crowd.queue says which */
     struct night_cluster cluster;
     struct night_crowd crowd;
     struct night_backend backend;
@@ -75,6 +76,8 @@ extern const struct cfg_key night_keys[];
 
 /* After the table: what it cannot say. SQ_EINVAL and a sentence that begins with the key. */
 SQ_CHECK int night_check(const struct night *n, struct err *e);
+/* The queue that is played; NULL: there is none of the name, or the name is missing. */
+const struct queue_def *night_queue(const struct night *n);
 /* People who have come by this time. */
 uint64_t night_arrived(const struct night *n, msec_t ms);
 

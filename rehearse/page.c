@@ -103,7 +103,7 @@ static void put_night(struct buf *b, const struct played *x)
     const struct figures *f = &x->f;
 
     buf_str(b, "<section><h2>");
-    graph_text(b, x->name[0] != '\0' ? x->name : ((const struct queue_def *)x->night.queues.v)->name);
+    graph_text(b, x->name[0] != '\0' ? x->name : night_queue(&x->night)->name);
     buf_str(b, "</h2>\n");
     put_verdicts(b, x);
     GRAPH("The line", "people", f->n, { "in line", waiting, 0 }, { "inside", inside, 0 });

@@ -12,7 +12,7 @@ static int start(struct play *p, struct figures *f, const struct night *n)
     uint32_t routers = (uint32_t)n->cluster.routers;
     const struct night_event *e = n->events.v;
 
-    *p = (struct play){ .n = n, .f = f, .d = *(const struct queue_def *)n->queues.v,
+    *p = (struct play){ .n = n, .f = f, .d = *night_queue(n),
                         .n_routers = (unsigned)n->cluster.routers, .last_order = UINT32_MAX,
                         .people = (uint32_t)night_arrived(n, n->for_ms) };
     for (size_t i = 0; i < n->events.n; i++)

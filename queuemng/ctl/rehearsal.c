@@ -61,7 +61,7 @@ static int play_one(struct played *x)
 
 struct variants {
     char key[80];             /* the word on the line */
-    const char *dotted;       /* in the file */
+    char dotted[160];         /* in the file */
     char value[VARIANTS_MAX][40];
     size_t n;
     double from, to;          /* a range; both 0: a list */
@@ -69,8 +69,8 @@ struct variants {
 
 static const char *const short_keys[][2] = { { "routers", "cluster.routers" },
                                              { "nodes", "cluster.segment_nodes" },
-                                             { "rate", "queues.0.release_per_s" },
-                                             { "max_active", "queues.0.max_active" },
+                                             { "rate", "release_per_s" },
+                                             { "max_active", "max_active" },
                                              { NULL, NULL } };
 
 static bool put_range(struct variants *v, const char *text)
@@ -84,14 +84,20 @@ static bool put_range(struct variants *v, const char *text)
     snprintf(first, sizeof(first), "%.*s", (int)(dots - text), text);
     if (!ctl_number(first, &from) || !ctl_number(dots + 2, &to) || to <= from)
         return false;
-    for (v->n = 0; v->n < STEPS; v->n++)
-        snprintf(v->value[v->n], sizeof(v->value[0]), "%.10g", from + (to - from) * (double)v->n / (STEPS - 1));
+    for (int i = 0; i < STEPS; i++) {
+        double at = from + (to - from) * i / (STEPS - 1);
+
+        if (from == floor(from) && to == floor(to))
+            at = floor(at + 0.5);
+        snprintf(v->value[v->n], sizeof(v->value[0]), "%.10g", at);
+        v->n += v->n == 0 || strcmp(v->value[v->n], v->value[v->n - 1]) != 0;
+    }
     v->from = from;
     v->to = to;
     return true;
 }
 
-static int read_variants(struct variants *v, const char *text)
+static int read_variants(struct variants *v, const char *text, const char *queue)
 {
     const char *eq = strchr(text, '=');
 
@@ -99,10 +105,11 @@ static int read_variants(struct variants *v, const char *text)
         return ctl_fail(CTL_USAGE, "--vary %.60s: KEY=VALUE,VALUE or KEY=FROM..TO is expected, as routers=2,4,8",
                         text);
     snprintf(v->key, sizeof(v->key), "%.*s", (int)(eq - text), text);
-    v->dotted = v->key;
+    snprintf(v->dotted, sizeof(v->dotted), "%s", v->key);
     for (size_t i = 0; short_keys[i][0] != NULL; i++)
-        if (strcmp(v->key, short_keys[i][0]) == 0)
-            v->dotted = short_keys[i][1];
+        if (strcmp(v->key, short_keys[i][0]) == 0) /* keys without a dot: the queue's */
+            snprintf(v->dotted, sizeof(v->dotted), "%s%s%s%s", i < 2 ? "" : "queues.", i < 2 ? "" : queue,
+                     i < 2 ? "" : ".", short_keys[i][1]);
     if (put_range(v, eq + 1))
         return CTL_OK;
     for (const char *p = eq + 1; *p != '\0'; p += *p == ',') {
@@ -119,7 +126,7 @@ static int read_variants(struct variants *v, const char *text)
 /* The file with one value in place of its own; NULL: as it is. */
 static int read_night(struct played *x, const char *file, const struct variants *v, size_t i)
 {
-    char set[160];
+    char set[240];
     const char *sets[] = { set };
     struct err e = { 0 };
 
@@ -291,6 +298,7 @@ int cmd_rehearse(struct ctl *c, char **argv)
 {
     struct played *v = calloc(VARIANTS_MAX, sizeof(*v));
     struct variants vary = { .n = 0 };
+    struct played as_is = { .name = "" };
     int rc = CTL_OK;
     size_t n;
 
@@ -298,8 +306,12 @@ int cmd_rehearse(struct ctl *c, char **argv)
         return ctl_fail(CTL_REFUSED, "out of memory");
     if (c->form == FORM_YAML)
         rc = ctl_fail(CTL_USAGE, "rehearse answers as table or json");
-    if (rc == CTL_OK && c->vary != NULL)
-        rc = read_variants(&vary, c->vary);
+    if (rc == CTL_OK && c->vary != NULL) {
+        rc = read_night(&as_is, argv[0], &vary, 0);
+        if (rc == CTL_OK)
+            rc = read_variants(&vary, c->vary, night_queue(&as_is.night)->name);
+        cfg_clear(&as_is.night, night_keys);
+    }
     if (rc == CTL_OK && c->find != NULL) {
         rc = find(c, v, argv[0], &vary);
     } else if (rc == CTL_OK) {

@@ -160,6 +160,29 @@ Test(rehearse, a_full_core_is_seen_and_loses_nobody)
     over(x);
 }
 
+/* Of several queues one is played; which one must be said. */
+Test(rehearse, one_of_several_queues_is_played)
+{
+    static const char text[] = "queues: [{name: a}, {name: b, release_per_s: 50}]\ncrowd: {%sarrivals: [{at: 0s, per_s: 9}, "
+                               "{at: 9s, per_s: 9}]}\n";
+    static const char *const named[] = { "", "queue: c, ", "queue: b, " };
+
+    for (int i = 0; i < 3; i++) {
+        struct night n = { 0 };
+        struct cfg_node *doc = NULL;
+        struct err e = { 0 };
+        char all[300];
+
+        snprintf(all, sizeof(all), text, named[i]);
+        cr_assert_eq(cfg_parse_yaml(&doc, all, strlen(all), "night.yaml", &e), 0, "%s", e.text);
+        cr_assert_eq(cfg_bind(&n, sizeof(n), night_keys, doc, "night.yaml", &e), 0, "%s", e.text);
+        cfg_node_free(doc);
+        cr_assert_eq(night_check(&n, &e), i < 2 ? SQ_EINVAL : 0);
+        cr_assert(i < 2 ? strncmp(e.text, "crowd.queue", 11) == 0 : night_queue(&n)->release_per_s == 50, "%s", e.text);
+        cfg_clear(&n, night_keys);
+    }
+}
+
 /* The page says what happened, asks for nothing elsewhere, and takes a name as text. */
 Test(rehearse, the_page_is_whole)
 {

@@ -80,6 +80,14 @@ static void say_eta(struct task_view *v, enum task_eta by, int64_t ms)
     v->eta_ms = ms;
 }
 
+/* Windows begin at whole seconds of the calendar; the two axes are known to some milliseconds. */
+static msec_t whole_second(const struct part *p, msec_t at)
+{
+    int64_t unix_ms = tasktab_unix(p, at);
+
+    return at + (unix_ms + 500) / 1000 * 1000 - unix_ms;
+}
+
 /* Waits for the next calendar window of the endpoint are waits for a limit. */
 static void reckon_window(const struct part *p, struct task_view *v)
 {
@@ -89,7 +97,7 @@ static void reckon_window(const struct part *p, struct task_view *v)
         return;
     v->limited = CLOSED_WINDOW;
     v->limited_by = p->endpoint_name;
-    v->limited_until = ends;
+    v->limited_until = whole_second(p, ends);
     if (v->eta_ms < ends - p->e.at)
         say_eta(v, TASK_ETA_RATE, ends - p->e.at);
 }

@@ -273,6 +273,8 @@ def tasks(a):
     for order in ("redrive?rate_per_s=5", "stop", "discard", "cancel?key=nobody&force=true"):
         a.ask("POST", "/v1/admin/task-queues/images/tasks/" + order, want=200)
     a.ask("GET", admin, want=200)
+    for query, want in (("?bytes=100", 200), ("?bytes=0", 400)):
+        a.ask("GET", admin + "/payload" + query, want=want)
     a.ask("POST", admin + "/redrive", want=409)
     a.ask("POST", admin + "/run?force=true", want=400)
     a.ask("POST", admin + "/run", want=200)

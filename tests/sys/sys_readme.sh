@@ -200,7 +200,11 @@ helper env SITE=http://127.0.0.1:$((PORT + 98)) RUN_DIR="$C" TLS_PORT=$TLS HTTP_
 own_site() { ask "$U/" | grep -q 'my own site'; }
 wait_for 20 "SITE=... puts another site behind it" own_site
 
-# ---- on launch night
+# ---- the day before, and on launch night
+page=docs/rehearse.md
+type_in "a night is rehearsed, typed" "# Rehearse the night" "s|^segqctl|'$BIN/segqctl'|;s|conf/|$root/conf/|"
+said "  each variant's waits" '^rate=600 +[0-9]+ '
+check "  a page" grep -q '</html>' "$DIR/night.html"
 page=docs/launch-night.md
 type_in "at eight o'clock" '## At eight' '/ watch /d'
 check_eq "the tiers decide" "$("$BIN/segqctl" --dir "$C" queue show login | jq -c '[.state, .release_per_s]')" '["open",0]'

@@ -240,7 +240,7 @@ static int on_turn(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_off
     return q->stop != NULL && __atomic_load_n(q->stop, __ATOMIC_RELAXED);
 }
 
-/* Authorization is for those whom the caller named: another host gets none. */
+/* Authorization is for those whom the caller named: another origin gets none. */
 static struct curl_slist *headers_of(const struct segq_client *c, const struct segq_ask *q, int own)
 {
     struct curl_slist *l = curl_slist_append(NULL, "Expect:");
@@ -265,17 +265,23 @@ static struct curl_slist *headers_of(const struct segq_client *c, const struct s
     return l;
 }
 
-static int same_host(const char *a, const char *b)
+/* Scheme, host and port, as they are compared. */
+static int same_origin(const char *a, const char *b)
 {
+    static const CURLUPart parts[] = { CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT };
     CURLU *u = curl_url(), *v = curl_url();
-    char *x = NULL, *y = NULL;
     int same = curl_url_set(u, CURLUPART_URL, a, 0) == CURLUE_OK &&
-               curl_url_set(v, CURLUPART_URL, b, 0) == CURLUE_OK &&
-               curl_url_get(u, CURLUPART_HOST, &x, 0) == CURLUE_OK &&
-               curl_url_get(v, CURLUPART_HOST, &y, 0) == CURLUE_OK && strcasecmp(x, y) == 0;
+               curl_url_set(v, CURLUPART_URL, b, 0) == CURLUE_OK;
 
-    curl_free(x);
-    curl_free(y);
+    for (size_t i = 0; same && i < sizeof(parts) / sizeof(parts[0]); i++) {
+        char *x = NULL, *y = NULL;
+
+        same = curl_url_get(u, parts[i], &x, CURLU_DEFAULT_PORT) == CURLUE_OK &&
+               curl_url_get(v, parts[i], &y, CURLU_DEFAULT_PORT) == CURLUE_OK &&
+               strcasecmp(x, y) == 0;
+        curl_free(x);
+        curl_free(y);
+    }
     curl_url_cleanup(u);
     curl_url_cleanup(v);
     return same;
@@ -320,7 +326,7 @@ static CURLcode perform(struct segq_client *c, struct answer *a, const char *rou
     if (url != NULL)
         strcat(strcpy(url, router), a->q->path);
     for (int hop = 0; url != NULL; hop++) {
-        struct curl_slist *headers = headers_of(c, a->q, same_host(router, url));
+        struct curl_slist *headers = headers_of(c, a->q, same_origin(router, url));
 
         a->n = 0;
         a->target = 0;

@@ -216,10 +216,28 @@ def row_redirect(r):
     r.claim(c.ask("wait_pass", queue=r.queue)["pass"], "it gets its pass")
     if "tasks" not in r.parts:
         return
-    r.proxy.rule("POST", r"/tasks$", say(307, headers={"Location": f"{there}/v1/queues/{r.queue}/tasks"}))
+    at = f"/v1/queues/{r.queue}/tasks"
+    r.proxy.rule("POST", r"/tasks$", say(307, headers={"Location": at}))
     task = c.ask("submit", queue=r.queue, payload={"a": 1})["task"]
     r.claim(r.task(task)["state"] == "waiting", "the body got lost")
     c.ask("cancel", task=task)
+
+
+def row_redirect_token(r):
+    c, there, at = r.client(), Proxy(r.proxy.url), f"/v1/queues/{r.queue}/tasks"
+    try:
+        there.rule("POST", r"/tasks$", say(200, {"task": "T", "state": "waiting"}))
+        r.proxy.rule("POST", r"/tasks$", say(307, headers={"Location": there.url + at}))
+        r.claim(c.ask("submit", queue=r.queue, payload={"a": 1})["task"] == "T", "it did not follow")
+    finally:
+        there.close()
+    r.claim([q.method for q in there.asked] == ["POST"], f"{len(there.asked)} requests at the other port")
+    r.claim(r.token.encode() not in there.asked[0].head, "the token went to another port")
+    for where in (at, r.proxy.url + at):
+        r.proxy.rule("POST", r"/tasks$", say(307, headers={"Location": where}))
+        c.ask("cancel", task=c.ask("submit", queue=r.queue, payload={})["task"])
+    tokens = [q.header("Authorization") for q in r.proxy.those("POST", r"/tasks$")]
+    r.claim(tokens == [f"Bearer {r.token}"] * 5, f"tokens at the same origin: {tokens}")
 
 
 def row_server_token(r):

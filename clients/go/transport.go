@@ -173,7 +173,7 @@ func (c *Client) open(parent, ctx context.Context, router string, q *ask) (*http
 		if err != nil || next.Scheme != "http" && next.Scheme != "https" || next.Scheme < r.URL.Scheme {
 			return nil, &NetworkError{router, fmt.Errorf("a redirect to %q is not followed", where)}
 		}
-		if next.Hostname() != r.URL.Hostname() {
+		if origin(next) != origin(r.URL) { // a token is for those whom the caller named
 			header = header.Clone()
 			for _, h := range secret {
 				header.Del(h)
@@ -181,6 +181,15 @@ func (c *Client) open(parent, ctx context.Context, router string, q *ask) (*http
 		}
 		to = next.String()
 	}
+}
+
+// origin: scheme, host and port, as they are compared.
+func origin(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
 // try asks one router, and reads all of its answer, whatever it says.

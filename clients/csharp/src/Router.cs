@@ -246,7 +246,7 @@ namespace Segq
                 || !(there.Scheme == "https" || (there.Scheme == "http" && q.Url.Scheme == "http")))
                 throw new NetworkException(q.Url.Authority + ": a redirect to " + to + ": is not followed");
             var headers = new Dictionary<string, string>(q.Headers, StringComparer.OrdinalIgnoreCase);
-            if (there.Host != q.Url.Host) // a token is for those whom the caller named
+            if (there.Scheme != q.Url.Scheme || there.Host != q.Url.Host || there.Port != q.Url.Port) // a token is for those whom the caller named
                 foreach (var n in Secret)
                     headers.Remove(n);
             return new TransportRequest { Method = q.Method, Url = there, Headers = headers, Body = q.Body };

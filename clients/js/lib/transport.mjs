@@ -149,7 +149,7 @@ export class Transport {
     }
     if (!/^https?:$/.test(there.protocol) || there.protocol < from.protocol)
       throw new NetworkError(`${from.host}: a redirect to ${there.protocol} is not followed`);
-    if (there.hostname !== from.hostname) // a token is for those whom the caller named
+    if (there.origin !== from.origin) // a token is for those whom the caller named
       for (const h of SECRET) headers.delete(h);
     return this._open(there.href, method, body, headers, bound, repeat, hops + 1);
   }

@@ -52,6 +52,11 @@ def seconds(text: Any) -> Optional[float]:
         return None
 
 
+def _origin(u: Any) -> Tuple[str, Optional[str], int]:
+    """Scheme, host and port, as they are compared."""
+    return u.scheme, u.hostname, u.port or (443 if u.scheme == "https" else 80)
+
+
 # What has locks and connections: a process that was forked has its own.
 _forked: "weakref.WeakSet[Any]" = weakref.WeakSet()
 if hasattr(os, "register_at_fork"):
@@ -161,7 +166,7 @@ class Transport:
             raise NetworkError(f"{parts.netloc}: a redirect to what is no address: {e}") from None
         if there.scheme not in ("http", "https") or there.scheme < parts.scheme:
             raise NetworkError(f"{parts.netloc}: a redirect to {there.scheme}: is not followed")
-        if there.hostname != parts.hostname:  # a token is for those whom the caller named
+        if _origin(there) != _origin(parts):  # a token is for those whom the caller named
             headers = {k: v for k, v in headers.items() if k.lower() not in SECRET}
         return self._open(to, method, body, headers, seconds, repeat, hops + 1)
 

@@ -12,6 +12,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -230,9 +231,15 @@ final class Http {
             throw new SegqException.Network(from.getAuthority() + ": a redirect to " + to + ": is not followed");
         Map<String, String> h = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
         h.putAll(a.headers);
-        if (!there.getHost().equalsIgnoreCase(from.getHost())) // a token is for those whom the caller named
+        if (!origin(there).equals(origin(from))) // a token is for those whom the caller named
             SECRET.forEach(h::remove);
         return open(there, new Ask(a.method, a.path, a.body, h), hops + 1);
+    }
+
+    /** Scheme, host and port, as they are compared. */
+    private static String origin(URI u) {
+        int port = u.getPort() >= 0 ? u.getPort() : "https".equals(u.getScheme()) ? 443 : 80;
+        return u.getScheme() + "://" + u.getHost().toLowerCase(Locale.ROOT) + ":" + port;
     }
 
     // ---- until it is answered ----

@@ -18,6 +18,7 @@ GOOD = {"join": (200, 201), "poll": (200, 410), "last": (200, 410), "leave": (20
 REFUSED = (401, 403)  # what a gateway is told of a pass that is not good
 LATER = {429: ("too_fast",), 503: ("queue_unavailable", "queue_full")}
 CALM = "calm"  # the phase in which nothing is broken yet
+FRESH_S, KEPT_S = 0.25, 15  # replica_fresh and replica_keep of the routers
 HEARD_LATE_S = 10  # so late may people hear of a release; a jump of a clock is far longer
 
 
@@ -233,22 +234,33 @@ def check_asker(tickets, _opts):
     return c
 
 
-def check_falls(tickets, _opts):
-    """I4: an answer to a later question never has a greater position."""
+def last_known(before, e, opts):
+    """Of a node that lost power, another router may not have heard what moved in the last
+    replica_fresh, and a tick (PROTOCOL.md, section 5): as many places more, while it keeps them."""
+    return (e["router"] != before["router"] and
+            e["position"] - before["position"] <= int(opts.rate * FRESH_S) + 2 and
+            any(t - FRESH_S <= before["t1"] and e["t0"] <= t + KEPT_S for t in opts.cuts))
+
+
+def check_falls(tickets, opts):
+    """I4: an answer to a later question never has a greater position; none of the same router
+    ever, so what a router told of what it knew last bounds what it tells."""
     c = Claim("I4 a position never grows")
     for t in tickets.values():
         told = [e for e in t.heard if e.get("state") == "waiting" and e.get("position") is not None]
-        best = []  # (answered, position): smaller and smaller
+        best = {}  # router -> its answers: smaller and smaller
         for e in told:
             c.seen += 1
-            worse = [p for at, p in best if at <= e["t0"] and p < e["position"]]
+            own = best.setdefault(e["router"], [])
+            worse = [b["position"] for v in best.values() for b in v if b["t1"] <= e["t0"] and
+                     b["position"] < e["position"] and not last_known(b, e, opts)]
             if worse:
                 c.broken("%s: %d after %d at %.3f" % (
                     t.short(), e["position"], worse[-1], e["t1"]))
             if e["position"] < 1:
                 c.broken("%s: waiting at %d" % (t.short(), e["position"]))
-            if not best or e["position"] < best[-1][1]:
-                best.append((e["t1"], e["position"]))
+            if not own or e["position"] < own[-1]["position"]:
+                own.append(e)
     return c
 
 
@@ -501,18 +513,18 @@ def check_enough(tickets, opts):
     return c
 
 
-def remembered(events, marks, opts):
+def remembered(events, opts):
     """Without what was told shortly before a power cut (it begins a phase of that name), or was
     under way then: it may have been forgotten. Who left has left all the same, if not."""
-    cuts = [m["t"] for m in marks if opts.power and m["phase"].startswith(opts.power)]
     return [e for e in events if e["op"] == "leave" or
-            not any(e["t1"] >= t - opts.forgets_s and e["t0"] <= t for t in cuts)]
+            not any(e["t1"] >= t - opts.forgets_s and e["t0"] <= t for t in opts.cuts)]
 
 
 def judge(events, marks, opts):
     """All claims."""
     phases, everything = phases_of(events, marks), tickets_of(events)
-    tickets = tickets_of(remembered(events, marks, opts)) if opts.power else everything
+    opts.cuts = [m["t"] for m in marks if opts.power and m["phase"].startswith(opts.power)]
+    tickets = tickets_of(remembered(events, opts)) if opts.power else everything
     claims = [check_enough(tickets, opts), check_documented(events, opts)]
     order = check_order_seen if opts.no_stamps else check_order
     for check in (check_kept, check_left, check_one_state, check_passes, check_asker, order, check_falls,

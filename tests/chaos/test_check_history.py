@@ -261,6 +261,24 @@ def main():
                 e[key] = "EAAAAAAAAAAMAAAAHGs" + "AB"[e["who"] - 51] + "g" * 35
     claim("a number twice", verdict(cut, "--power", "cut", "--forgets-s", "13",
                                              "--tickets", "30"), ["I2"])
+    told = ("--power", "cut", "--forgets-s", "0")  # 59 heard 10 of router 1 shortly before the cut at 15
+
+    def asks_again(*answers, args=told):
+        """What is broken if these follow, each (t0, router, position)."""
+        events = clean()
+        for t0, router, position in answers:
+            events.append(dict(line("poll", 59, t0, asked=token(59), token=token(59), segment=2,
+                                    state="waiting", position=position), router=router))
+        return verdict(events, *args)
+
+    claim("another router knew less", asks_again((15.02, 0, 14)), [])
+    claim("it says so for a while", asks_again((15.02, 0, 14), (15.2, 1, 10), (15.4, 0, 14)), [])
+    claim("it tells more than it told", asks_again((15.02, 0, 12), (15.1, 0, 13)), ["I4"])
+    claim("more than moved so late", asks_again((15.02, 0, 15)), ["I4"])
+    claim("the same router knew more", asks_again((15.02, 1, 11)), ["I4"])
+    claim("told long before", asks_again((14.5, 1, 10), (15.02, 0, 12)), ["I4"])
+    claim("no power was lost", asks_again((15.02, 0, 11), args=()), ["I4"])
+    claim("lost long ago", asks_again((15.03, 0, 11), args=("--power", "calm", *told[2:])), ["I4"])
     claim("nothing served", verdict(clean(), "--served", "cut:5000"), ["cut:"])
     claim("an empty phase proves nothing", verdict(clean(), "--p99", "healed:9"), ["healed:"])
     claim("an empty history proves nothing", "at" in verdict([]), True)

@@ -23,7 +23,8 @@ void pools_fini(struct pools *t)
 }
 
 /* Refuses a partition that the map names twice. */
-static int add_part(struct pools *t, const struct map_part *p, const struct map_pool *of, const char *cost_says)
+static int add_part(struct pools *t, const struct map_part *p, const struct map_pool *of, const char *cost_says,
+                    const char *body_says)
 {
     struct task_way *w = arena_alloc(&t->memory, sizeof(*w));
 
@@ -32,7 +33,8 @@ static int add_part(struct pools *t, const struct map_part *p, const struct map_
     if (p->part == 0 || map_get_ptr(&t->by_part, p->part) != NULL)
         return SQ_EPROTO;
     *w = (struct task_way){ p->part, p->epoch, p->node, of->max_body, of->endpoint, of->url,
-                             of->cancel_on_disconnect, of->cost, of->max_cost, cost_says, of->match };
+                             of->cancel_on_disconnect, of->cost, of->max_cost, cost_says, body_says,
+                             of->match };
     return map_set_ptr(&t->by_part, p->part, w);
 }
 
@@ -55,17 +57,20 @@ static const char *join_urls(struct pools *t, const struct map_pool *from)
     return all;
 }
 
-static const char *cost_says(struct pools *t, uint32_t most)
+static const char *says_most(struct pools *t, const char *before, uint32_t most, const char *behind)
 {
-    char text[96];
+    char text[120];
 
-    snprintf(text, sizeof(text), "the cost is beyond what its pool allows: 1 to %u units (max_cost)", (unsigned)most);
+    snprintf(text, sizeof(text), "%s%u%s", before, (unsigned)most, behind);
     return arena_strdup(&t->memory, text);
 }
 
 static int add_pool(struct pools *t, struct map_pool *to, const struct map_pool *from)
 {
-    const char *says = cost_says(t, from->max_cost);
+    const char *cost = says_most(t, "the cost is beyond what its pool allows: 1 to ", from->max_cost,
+                                 " units (max_cost)");
+    const char *body = says_most(t, "the payload, or body, is larger than its pool allows: at most ",
+                                 from->max_body != 0 ? from->max_body : TASK_BODY_MAX, " bytes (max_body)");
     int rc = 0;
 
     *to = *from;
@@ -77,12 +82,12 @@ static int add_pool(struct pools *t, struct map_pool *to, const struct map_pool 
     to->n_urls = 0;
     to->v = arena_memdup(&t->memory, from->v, from->n * sizeof(*from->v));
     if (to->match == NULL || to->endpoint == NULL || to->url == NULL || to->v == NULL ||
-        to->cost.pointer == NULL || says == NULL)
+        to->cost.pointer == NULL || cost == NULL || body == NULL)
         return SQ_ENOMEM;
     if (from->n == 0 || !queue_match_ok(from->match))
         return SQ_EPROTO;
     for (uint32_t i = 0; rc == 0 && i < from->n; i++)
-        rc = add_part(t, &from->v[i], to, says);
+        rc = add_part(t, &from->v[i], to, cost, body);
     return rc;
 }
 

@@ -19,6 +19,7 @@ struct task_way { /* to a partition */
     struct cost_rule cost;     /* likewise */
     uint32_t max_cost;         /* units of a task; 0: any */
     const char *cost_says;     /* for one that has more */
+    const char *body_says;     /* for one whose body is larger */
     const char *match;    /* pattern of its pool: all queues of the partition fit */
 };
 

@@ -81,7 +81,7 @@ static struct refusal way_unfit(const struct tasking *t, const struct task_asked
     if (!queues_match(x->opens.p, x->opens.n, queue, strlen(queue)))
         return refusal(API_NOT_ELIGIBLE, rights[MAY_SUBMIT].other);
     if (task_body_length(x->q) > upload_most(w) && task_body_length(x->q) != BODY_UNKNOWN)
-        return refusal(API_PAYLOAD_TOO_LARGE, "the payload is larger than its pool allows");
+        return refusal(API_PAYLOAD_TOO_LARGE, w->body_says);
     why = call_cost(w, x->tenant, task_body_seen(x->q), task_body_length(x->q), cost);
     if (why != NULL)
         return refusal(tenant_bears(x->tenant, *cost) ? API_BAD_REQUEST : API_NOT_ELIGIBLE, why);
@@ -407,10 +407,16 @@ bool task_refuse_large(struct tasking *t, struct httpd_req *req, const struct ht
                        bool servers)
 {
     struct refusal no = judge_large(t, q, servers);
+    bool may = no.why == NULL;
     char why[120];
 
-    if (no.most == 0 && (no.why == NULL || no.problem == API_PAYLOAD_TOO_LARGE))
+    if (no.most == 0 && no.problem == API_PAYLOAD_TOO_LARGE)
         return false;
+    if (no.most == 0 && may) {
+        _Static_assert(TASK_LARGEST == 2097152, "as the text says");
+        no = refusal(API_PAYLOAD_TOO_LARGE, "the body is larger than the 2097152 bytes that are read here: send fewer "
+                                            "tasks at once, or a large one by /v1/call with Prefer: respond-async");
+    }
     if (no.most > 0) {
         snprintf(why, sizeof(why), "the body is larger than its pool allows: at most %llu bytes (max_body)",
                  (unsigned long long)no.most);
@@ -418,7 +424,9 @@ bool task_refuse_large(struct tasking *t, struct httpd_req *req, const struct ht
         no.why = t->pools.known ? why : "endpoints are not known yet; ask again";
     }
     t->r->ans.wraps = no.wraps;
-    refuse(t, req, no.problem, no.why);
+    t->counts.refused += !may;
+    if (router_may_pass(t->r, req, LIMIT_BAD))
+        router_problem(t->r, req, no.problem, no.why);
     t->r->ans.wraps = false;
     return true;
 }

@@ -119,7 +119,7 @@ const char *submit_size_wrong(const struct tasking *t, const struct task_way *w,
     if (t->form.failed)
         return "out of memory; ask again";
     if (w != NULL && w->max_body != 0 && body_n > w->max_body)
-        return "the payload is larger than its pool allows (max_body)";
+        return w->body_says;
     _Static_assert(TASK_BODY_MAX == 524288, "as the text says");
     return n > TASK_BODY_MAX ? "what is submitted here has at most 524288 bytes, a call with its path and headers; a "
                                "larger body goes by /v1/call with Prefer: respond-async, up to max_body of its pool"

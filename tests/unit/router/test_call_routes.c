@@ -181,6 +181,7 @@ Test(routes_http, a_way_that_has_no_room_for_the_body_is_left_out)
     cr_expect_eq(node.v[2].may_wait, 0, "it is the last one");
     cr_expect_eq(call_with("POST", ROUTE, WAITS, body_of(1000)), 200);
     cr_expect_eq(call_with("POST", ROUTE, WAITS, body_of(1001)), 413);
+    cr_expect(strstr(str("detail"), "at most 1000 bytes (max_body)") != NULL, "%s", got);
     cr_expect_eq(node.n, 3);
 }
 

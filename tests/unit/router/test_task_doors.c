@@ -25,6 +25,10 @@ Test(tasks_http, a_large_body_of_a_stranger_is_refused_before_it_is_sent)
     cr_expect_eq(send_head("/v1/tasks/AAAA", HERS LARGE), 413);
     cr_expect_eq(send_head("/v1/queues/login/tickets", HERS LARGE), 413);
     cr_expect_eq(send_head("/v1/queues/images/tasks", HERS "Content-Length: 3000000\r\n"), 413);
+    cr_expect(strstr(got, "the 2097152 bytes that are read here: send fewer tasks") != NULL, "%s", got);
+    cr_expect_eq(w.r->tasking->counts.refused, refused + 4, "it has a token that may");
+    cr_expect_eq(send_head("/v1/queues/images/tasks/batch", HERS "Content-Length: 3000000\r\n"), 413);
+    cr_expect(strstr(got, "2097152 bytes") != NULL, "%s", got);
     cr_expect_eq(httpd_counts(w.r->httpd)->in_now, 0);
     cr_expect_eq(httpd_counts(w.r->httpd)->large_now, 0);
 }

@@ -635,6 +635,7 @@ Test(tasks_http, a_payload_beyond_its_pool_s_bound_is_refused)
     cr_expect_eq(ask("POST", "/v1/queues/images/tasks", body), 201);
     strcpy(body + 12 + 998, "x\"}");
     cr_expect_eq(ask("POST", "/v1/queues/images/tasks", body), 413);
+    cr_expect_str_eq(str("detail"), "the payload, or body, is larger than its pool allows: at most 1000 bytes (max_body)");
 }
 
 /* As JSON up to 2 MiB are read, of which a payload may be a part. */

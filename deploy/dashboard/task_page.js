@@ -145,14 +145,14 @@ function orderOne(t, verb) {
   }, done, verb === 'discard' ? t.id : '', /^(cancel|discard)$/.test(verb));
 }
 
-const base64 = text => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
+const base64 = text => btoa(Array.from(new TextEncoder().encode(text), b => String.fromCharCode(b)).join(''));
 
 // Another task like it, with what stands in the field.
 async function askAnother(t) {
   if (!body) await read();
-  const b = body.payload, whole = b && b.encoding === 'text' && !b.truncated, isCall = Boolean(body.request), json = !b || /json/.test(b.content_type);
+  const b = body.payload, whole = b && b.encoding === 'text' && !b.truncated && !b.data.includes('\r'), isCall = Boolean(body.request), json = !b || /json/.test(b.content_type);
   const text = area('payload', isCall ? 'Body of the request' : 'Payload', json ? 'JSON' : b.content_type, whole ? b.data : '', { rows: 12, spellcheck: 'false' });
-  const why = whole ? [] : [p(b ? 'What it carries is no text, or is too long to be edited here: begin anew, or take segqctl task redrive --payload FILE.' : 'Its payload is not kept: begin anew.')];
+  const why = whole ? [] : [p(b ? 'What it carries is no text, has CR, or is too long to be edited here: begin anew, or take segqctl task redrive --payload FILE.' : 'Its payload is not kept: begin anew.')];
   ask('Make another task of it?', 'Make it', [p(`Of task ${t.id} of ${t.queue}: the same queue, key, priority and rules. The old one stays, and the new one says of which it was made.`), ...why, text],
     () => {
       const v = text.control.value;

@@ -38,14 +38,15 @@ static json_t *text(struct call_span b, bool cut)
 static json_t *bytes_json(struct call_span b, uint64_t length, struct call_span type, size_t most)
 {
     struct call_span shown = { b.p, b.n < most ? b.n : most };
-    json_t *data = text(shown, shown.n < length);
+    json_t *data = text(shown, shown.n < length), *kind = json_stringn(type.p, type.n);
     bool is_text = data != NULL;
 
     if (!is_text)
         data = task_base64_json(shown);
-    return json_pack("{s:I,s:o,s:s,s:o,s:b}", "length", (json_int_t)length, "content_type",
-                     json_stringn(type.p, type.n), "encoding", is_text ? "text" : "base64", "data", data,
-                     "truncated", shown.n < length);
+    if (kind == NULL) /* a header field of any bytes */
+        kind = json_string("");
+    return json_pack("{s:I,s:o,s:s,s:o,s:b}", "length", (json_int_t)length, "content_type", kind, "encoding",
+                     is_text ? "text" : "base64", "data", data, "truncated", shown.n < length);
 }
 
 static struct call_span span_of(const char *s)

@@ -225,6 +225,15 @@ async function payloadOfOne() {
   await claimUntil('a link leads to the old one', async () => await page.locator('#task-head').innerText() === 'Task ' + id && await page.locator('#task-state').innerText() === 'DEAD');
   await page.goBack();
   await claimUntil('and back to the new one', async () => await page.locator('#task-state').innerText() === 'WAITING');
+  // Long, with a character of two bytes: what a form sends is what stands in it.
+  await page.goto(`${k.ADMIN}/#task=${id}`);
+  await claimUntil('the old one again', async () => await page.locator('#task-head').innerText() === 'Task ' + id);
+  await button(page, 'Redrive with another payload …').click();
+  await page.locator('#ask textarea').fill(JSON.stringify('ß' + 'x'.repeat(200000)));
+  await yes(page, 'a long one', 'Make another task of it?');
+  await claimUntil('a long one is made', async () => await page.locator('#task-state').innerText() === 'WAITING');
+  await button(page, 'Show payload and result').click();
+  await claimUntil('  with all of it', async () => (await page.locator('#task-body').innerText()).includes('195.3 KiB'));
   await page.emulateMedia({ colorScheme: 'dark' });
   await k.accessible(page, 'one task in the dark');
   await k.shot(page, 'tasks-one-dark');

@@ -80,6 +80,19 @@ Test(task_body, of_a_call_the_body_is_shown_with_its_head_and_changed_without_it
     buf_fini(&other);
 }
 
+/* Header fields may have bytes that are no UTF-8 (RFC 9110, obs-text). */
+Test(task_body, a_type_that_is_no_text_hides_no_payload)
+{
+    struct buf form;
+
+    buf_init(&form);
+    call_pack_begin(&form, span("POST"), span("/a"));
+    call_pack_header(&form, span("Content-Type"), span("text/csv; by=M\xfcller"));
+    call_pack_body(&form, span("1;2"));
+    expect_payload(shown(form.data, form.len, "gen", 99), "", "text", "1;2", 3, false);
+    buf_fini(&form);
+}
+
 /* The status, and what the request is read as. */
 static int read_as(const char *body, struct task_ask *q, struct buf *room)
 {

@@ -99,9 +99,18 @@ static uint64_t told_ms(const struct endpoint *ep, unsigned row, msec_t now)
     return (uint64_t)ms_max(ep->told.of[row].until - now, 0);
 }
 
-static struct endpoint_row endpoint_row(const struct tasktab *t, struct endpoint *ep, struct arena *a)
+/* Units that its next call needs: also one by which a breaker would find out whether the target is well, else it
+ * would never find out. */
+static uint64_t needs_of(const struct endpoint *ep, msec_t now)
 {
     const struct endpoint *of = ep->of != NULL ? ep->of : ep;
+    bool may = endpoint_lacks_share(ep, now) || (!ep->def.tripped && endpoint_would_try(ep, now));
+
+    return of->waiting > 0 && may ? u64_max(ep->quota.needs, 1) : 0;
+}
+
+static struct endpoint_row endpoint_row(const struct tasktab *t, struct endpoint *ep, struct arena *a)
+{
     char said[READING_SAID_MAX + 1] = "";
 
     ep->reading = ep->def.targets ? READING_NONE : (uint8_t)pressure_state(&ep->pressure, &ep->def, t->now.ms, said);
@@ -131,7 +140,7 @@ static struct endpoint_row endpoint_row(const struct tasktab *t, struct endpoint
         .used = { quota_used(&ep->quota, 0, t->now.ms), quota_used(&ep->quota, 1, t->now.ms),
                   quota_used(&ep->quota, 2, t->now.ms) },
         .window = { ep->quota.purse[0].window.no, ep->quota.purse[1].window.no, ep->quota.purse[2].window.no },
-        .needs = of->waiting > 0 && endpoint_lacks_share(ep, t->now.ms) ? u64_max(ep->quota.needs, 1) : 0,
+        .needs = needs_of(ep, t->now.ms),
         .told_left = { ep->told.of[0].left, ep->told.of[1].left, ep->told.of[2].left },
         .told_ms = { told_ms(ep, 0, t->now.ms), told_ms(ep, 1, t->now.ms), told_ms(ep, 2, t->now.ms) },
     };

@@ -112,19 +112,24 @@ static void leave(part_no no)
 }
 
 /* As the manager is told. */
-static uint64_t told_held(void)
+static struct endpoint_row told(void)
 {
     const struct msg_endpoint_status *m = NULL;
-    uint64_t held;
+    struct endpoint_row row;
 
     tasktab_report_endpoints(rig.t, &out);
     for (uint32_t i = 0; i < out.n; i++)
         if (out.v[i].m.type == MSG_ENDPOINT_STATUS)
             m = &out.v[i].m.endpoint_status;
     cr_assert_not_null(m);
-    held = m->v[0].held;
+    row = m->v[0];
     outbox_reset(&out);
-    return held;
+    return row;
+}
+
+static uint64_t told_held(void)
+{
+    return told().held;
 }
 
 Test(calls_left, a_call_whose_partition_has_left_holds_its_slot)
@@ -569,4 +574,32 @@ Test(calls_left, a_task_says_that_it_waits_for_a_calendar_window_and_until_when)
     turn();
     turn();
     cr_expect_eq(calls.going.n, 2, "what was given is there at once");
+}
+
+/* Else it would stay down for ever: units of a window are given to who needs some. */
+Test(calls_left, a_breaker_that_lets_a_call_find_out_needs_its_units)
+{
+    static const uint64_t minute[] = { 100, PER_MINUTE, 0 };
+    uint64_t window[WINDOW_NUMBERS] = { 7, (uint64_t)now.wall_ms - 1000, (uint64_t)now.wall_ms + 5000, 0, 0 };
+    struct endpoint *ep = endpoints_find(&calls.endpoints, "gen");
+    struct msg_endpoint m = endpoint();
+
+    m.serial = 2;
+    m.max_concurrent = 5;
+    m.unit_part = UNIT_PARTS;
+    m.n_unit_rates = 3;
+    m.unit_rates = (uint64_t *)minute;
+    m.n_unit_window = WINDOW_NUMBERS;
+    m.unit_window = window;
+    say(MNG, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = m });
+    turn();
+    cr_expect_eq(told().needs, 1);
+    ep->breaker = (struct breaker){ .state = BREAKER_OPEN, .until = now.ms + 10 };
+    cr_expect_eq(told().needs, 0, "nothing may go");
+    ep->breaker.until = now.ms;
+    cr_expect_eq(told().needs, 1);
+    ep->breaker = (struct breaker){ .state = BREAKER_PROBES, .allowed = 1 };
+    cr_expect_eq(told().needs, 1);
+    ep->breaker.probes = 1;
+    cr_expect_eq(told().needs, 0, "it is on its way");
 }

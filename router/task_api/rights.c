@@ -169,6 +169,14 @@ const struct server_token *server_tokens_find(struct server_tokens *t, struct sl
     return is;
 }
 
+const struct server_token *server_tokens_of(const struct server_tokens *t, uint64_t id)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (server_token_id(&t->v[i].tenant) == id)
+            return &t->v[i];
+    return NULL;
+}
+
 bool server_token_may(const struct server_token *t, enum server_may what, struct slice queue)
 {
     return server_token_may_at_all(t, what) &&

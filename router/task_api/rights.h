@@ -64,6 +64,8 @@ static inline bool server_is_tenant(const struct server_token *t)
 
 /* NULL: nobody's. */
 const struct server_token *server_tokens_find(struct server_tokens *t, struct slice token);
+/* Finds the line that a token has now, after the file was read again; id: server_token_id(). NULL: none. */
+const struct server_token *server_tokens_of(const struct server_tokens *t, uint64_t id);
 bool server_token_may(const struct server_token *t, enum server_may what, struct slice queue);
 /* The right in some queue or other: the queue itself is looked at where it is known. */
 bool server_token_may_at_all(const struct server_token *t, enum server_may what);

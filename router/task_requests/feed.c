@@ -152,6 +152,7 @@ void feed_start(struct tasking *t, const struct task_asked *x)
     }
     w->open = open_queue;
     w->ask = ask_on;
+    w->whose = server_token_id(x->tenant);
     w->told = http_find(x->q, "last-event-id", &last) == 1 ? number(last) : 0;
     watch_begin(w, new_call(w, x->req, watch_first));
 }

@@ -248,6 +248,21 @@ static struct refusal judge(const struct server_token *who, const struct task_pa
     return (struct refusal){ 0 };
 }
 
+void task_rights_changed(struct tasking *t)
+{
+    list_each_of (&t->watches, struct watch, in, w) {
+        struct task_path p = { .op = TASK_FEED };
+        struct refusal no;
+
+        if (w->whose == 0)
+            continue;
+        p.queue = (struct slice){ w->queue, strlen(w->queue) };
+        no = judge(server_tokens_of(&t->tokens, w->whose), &p, true);
+        if (no.why != NULL)
+            watch_deny(w, (uint8_t)no.problem, no.why);
+    }
+}
+
 /* A submission without any token may have a claim. True: that has been answered. */
 static bool is_claimed(struct tasking *t, const struct task_asked *x)
 {

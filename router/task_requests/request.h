@@ -10,6 +10,9 @@
 void task_request(struct tasking *t, struct httpd_req *req, const struct http_req *q,
                   const struct api_req *a, bool servers);
 
+/* Once the tokens' file was read again: open answers end whose tokens may no more. */
+void task_rights_changed(struct tasking *t);
+
 /* q: of a request whose body is above HTTP_MAX_BODY, the head. Returns the bytes that it may have if a server asks
  * with a token that opens this call; see httpd_calls.on_large. */
 uint64_t task_may_be_large(struct tasking *t, const struct http_req *q, bool *in_pieces);

@@ -12,6 +12,7 @@
 #include "router/task_requests/ask.h"
 #include "router/task_requests/long_answer.h"
 #include "router/task_requests/passing.h"
+#include "router/task_requests/request.h"
 #include "router/task_requests/task_link.h"
 #include "router/task_requests/upload.h"
 #include "router/task_requests/watch.h"
@@ -51,8 +52,12 @@ void tasking_reload(struct tasking *t)
 {
     struct err e = { 0 };
 
-    if (t != NULL && read_tokens(&t->tokens, t->r->cfg->task_tokens, &e) < 0)
+    if (t == NULL)
+        return;
+    if (read_tokens(&t->tokens, t->r->cfg->task_tokens, &e) < 0)
         prog_refuse(&e);
+    else
+        task_rights_changed(t);
 }
 
 void tasking_map(struct tasking *t, const char *manager, const struct msg_task_map *m)

@@ -157,9 +157,9 @@ static void ask_later(struct watch *w)
         w->ask(w);
 }
 
-static void tell_gone(struct watch *w, const struct task_outcome *o)
+static void tell_gone(struct watch *w, uint8_t problem, const char *why)
 {
-    api_problem(&w->t->r->ans, o->problem, o->detail, router_request_id(w->t->r));
+    api_problem(&w->t->r->ans, problem, why, router_request_id(w->t->r));
     tell_look(w, "gone");
     end(w);
 }
@@ -176,7 +176,7 @@ static void heard(struct task_call *c, const struct msg *m)
     w->call = NULL;
     c->watch = NULL;
     if (a->code == CODE_UNKNOWN || a->code == CODE_DENIED) {
-        tell_gone(w, &o);
+        tell_gone(w, (uint8_t)o.problem, o.detail);
         return;
     }
     if (a->code != CODE_DONE || m->type != MSG_TASK_GET_ANS) {
@@ -255,6 +255,8 @@ void watch_first(struct task_call *c, const struct msg *m)
 
     w->call = NULL;
     c->watch = NULL;
+    if (w->denied != NULL)
+        o = (struct task_outcome){ 403, w->problem, w->denied };
     if (c->req != NULL && o.status < 400 && httpd_may_open(c->req)) {
         w->open(w, c, m);
         return;
@@ -349,6 +351,14 @@ void watches_tick(struct tasking *t)
     list_each_of (&t->watches, struct watch, in, w)
         if (w->req != NULL)
             look_after(w, now);
+}
+
+void watch_deny(struct watch *w, uint8_t problem, const char *why)
+{
+    w->problem = problem;
+    w->denied = why;
+    if (w->req != NULL)
+        tell_gone(w, problem, why);
 }
 
 /* Ends it; clients come back in the order in which they came, not together. */

@@ -11,7 +11,7 @@
  *
  *   data: {"state":"waiting","attempts":0,"position":4,...}   a look at first, then what may have changed
  *   event: end      data: a look without its result; nothing more comes
- *   event: gone     data: a problem: it is not kept any more
+ *   event: gone     data: a problem: it is not kept any more; of a queue: the token may no more
  *   event: beat     data: 15000; nothing has changed, in so many ms the next one comes
  *   event: away     data: {"poll_after_ms":2345}; this router stops
  *
@@ -39,6 +39,9 @@ struct watch {
     bool is_new;            /* nothing was sent yet */
     task_no no;
     char *queue;            /* owned: of a queue; NULL: of a task */
+    uint64_t whose;         /* server_token_id(), for a queue; 0: of a task */
+    const char *denied;     /* not opened yet, and the token may no more: why; NULL: it may */
+    uint8_t problem;        /* enum api_problem, then */
     uint64_t client;        /* gate_listener() */
     uint64_t told;          /* hash of what was told last; of a queue: number of the last event */
     void (*open)(struct watch *w, struct task_call *c, const struct msg *m); /* with the first answer */
@@ -55,6 +58,8 @@ void watch_hear(struct watch *w, const struct place_row *r);
 void watch_gone(void *user);
 /* Once in a while: beats, and questions that are to be asked again. */
 void watches_tick(struct tasking *t);
+/* Ends it, whose token may no more, and says why. */
+void watch_deny(struct watch *w, uint8_t problem, const char *why);
 /* All are told when to come back, and their streams end. */
 void watches_drain(struct tasking *t);
 void watches_free(struct tasking *t);

@@ -315,3 +315,80 @@ Test(watch_http, a_queue_is_for_servers_that_may_look)
     node.feed_rows = 1;
     UNTIL(came("id: 1001\n"));
 }
+
+/* ---- and its token goes ---- */
+
+static void reload(const char *may)
+{
+    write_tokens(may);
+    router_reload(w.r);
+}
+
+Test(watch_http, a_feed_ends_when_its_token_may_no_more)
+{
+    static const struct { const char *now, *code; } v[] = {
+        { "submit,take,read images,ride/*,gen", "not_eligible" }, /* look is gone; */
+        { "look ride/*", "not_eligible" },                        /* the queue; */
+        { "", "unauthorized" },                                   /* the token, another one came */
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(v); i++) {
+        reload("take,look images");
+        listen_at("");
+        reload("look ride/*,images"); /* same token, and still may */
+        node.feed_rows = 1;
+        UNTIL(came("\ndata: {\"task\":"));
+        cr_expect(!came(END));
+        if (v[i].now[0] != '\0') {
+            reload(v[i].now);
+        } else {
+            FILE *f = fopen(node.file, "w");
+
+            cr_assert(f != NULL && fprintf(f, "%064d look images\n", 7) > 0 && fclose(f) == 0);
+            router_reload(w.r);
+        }
+        UNTIL(came(END));
+        cr_expect_eq(count_of("event: gone\n"), 1, "%s", got);
+        cr_expect(came("retry: 30000\nevent: gone\ndata: {"), "%s", got);
+        cr_expect(came(v[i].code), "%s", got);
+        cr_expect_eq(w.r->watches, 0);
+        cr_expect_eq(w.r->tasking->calls.n, 0);
+        close(w.fd);
+        dial();
+    }
+}
+
+Test(watch_http, one_that_is_not_open_yet_is_refused)
+{
+    unsigned n = node.feeds;
+
+    node.silent = true;
+    say_with("GET", "/v1/queues/images/tasks/events", bearer, "");
+    UNTIL(node.feeds > n);
+    reload("look ride/*");
+    node.silent = false;
+    rpc_chan_close(node.ch, "as the test wants"); /* asked again, and answered */
+    UNTIL(came("\"code\":\"not_eligible\""));
+    cr_expect(came("HTTP/1.1 403 "), "%s", got);
+    cr_expect_eq(w.r->watches, 0);
+}
+
+Test(watch_http, a_file_that_is_refused_and_streams_of_tasks_change_nothing)
+{
+    FILE *f;
+
+    listen_at("");
+    f = fopen(node.file, "w");
+    cr_assert(f != NULL && fprintf(f, "nonsense\n") > 0 && fclose(f) == 0);
+    router_reload(w.r);
+    node.feed_rows = 1;
+    UNTIL(came("id: 1001\n"));
+    close(w.fd);
+    dial();
+    UNTIL(w.r->watches == 0);
+    submit();
+    watch(); /* by its own token: nobody's right ends */
+    reload("look ride/*");
+    turns(30);
+    cr_expect(!came("event: gone") && w.r->watches == 1);
+}

@@ -150,13 +150,14 @@ static void take_refusal(struct segq_worker *w, struct work **x, size_t n,
 }
 
 /* A settlement: NULL, or as many outcomes as rows. */
-static json_t *settle(struct segq_worker *w, const char *queue, json_t *rows, struct segq_error *e)
+static json_t *settle(struct segq_worker *w, const char *queue, json_t *rows, long timeout_ms,
+                      struct segq_error *e)
 {
     char path[512];
     struct segq_ask q = { .method = "POST", .value = rows, .path = path };
     json_t *said;
 
-    q.timeout_ms = w->o.lease_ms / 4 > 1000 ? w->o.lease_ms / 4 : 1000;
+    q.timeout_ms = timeout_ms;
     segq_path(path, sizeof(path), "/v1/queues/", queue, "/tasks/settle");
     said = segq_http(w->c, &q, e);
     if (said != NULL && json_array_size(said) != json_array_size(rows)) {
@@ -172,6 +173,12 @@ static int status_of(const json_t *outcome)
     return (int)json_integer_value(json_object_get(outcome, "status"));
 }
 
+/* The longest that one answer may take. */
+static long quarter_ms(const struct segq_worker *w)
+{
+    return w->o.lease_ms / 4 > 1000 ? w->o.lease_ms / 4 : 1000;
+}
+
 static void tell(struct segq_worker *w, struct work **x, size_t n)
 {
     json_t *rows = json_array(), *said;
@@ -179,7 +186,7 @@ static void tell(struct segq_worker *w, struct work **x, size_t n)
 
     for (size_t i = 0; i < n; i++)
         json_array_append(rows, x[i]->row);
-    said = settle(w, x[0]->job.queue, rows, &e);
+    said = settle(w, x[0]->job.queue, rows, quarter_ms(w), &e);
     if (said == NULL)
         take_refusal(w, x, n, &e);
     for (size_t i = 0; said != NULL && i < n; i++) {
@@ -252,6 +259,18 @@ static size_t due_leases(struct segq_worker *w, struct work **out, int64_t now)
     return n;
 }
 
+/* One thread keeps all leases: a router that is slow has a small part of one, and then another is
+ * asked. Where all are slow, each has twice the time of the one before. */
+static void judge_patience(struct segq_worker *w, int answered)
+{
+    long least = w->o.lease_ms / 16;
+
+    least = least < 250 ? 250 : least > 2000 ? 2000 : least;
+    w->patience_ms = answered ? least : w->patience_ms * 2;
+    if (w->patience_ms > quarter_ms(w))
+        w->patience_ms = quarter_ms(w);
+}
+
 static void extend(struct segq_worker *w, struct work **x, size_t n)
 {
     json_t *rows = json_array(), *said;
@@ -264,7 +283,8 @@ static void extend(struct segq_worker *w, struct work **x, size_t n)
         json_object_set_new(row, "lease", json_real((double)w->o.lease_ms / 1000));
         json_array_append_new(rows, row);
     }
-    said = settle(w, x[0]->job.queue, rows, &e);
+    said = settle(w, x[0]->job.queue, rows, w->patience_ms, &e);
+    judge_patience(w, said != NULL || e.kind == SEGQ_API);
     if (said == NULL)
         segq_say(w, "trouble", NULL);
     for (size_t i = 0; i < n; i++) {
@@ -290,9 +310,10 @@ static void tell_progress(struct segq_worker *w, struct work *x, json_t *progres
     struct segq_error e;
     json_t *said;
 
-    q.timeout_ms = w->o.lease_ms / 4 > 1000 ? w->o.lease_ms / 4 : 1000;
+    q.timeout_ms = w->patience_ms;
     segq_path(path, sizeof(path), "/v1/tasks/", x->job.task, "/progress");
     said = segq_http(w->c, &q, &e);
+    judge_patience(w, said != NULL || e.kind == SEGQ_API);
     if (said == NULL && (e.status == 409 || e.status == 410))
         lose(w, x);
     else if (said == NULL)
@@ -301,7 +322,7 @@ static void tell_progress(struct segq_worker *w, struct work *x, json_t *progres
     json_decref(progress);
 }
 
-static void keep_turn(struct segq_worker *w, struct work **x)
+static void keep_due(struct segq_worker *w, struct work **x)
 {
     int64_t now = segq_now_ms();
     size_t n;
@@ -313,6 +334,11 @@ static void keep_turn(struct segq_worker *w, struct work **x)
         while (n > 0)
             segq_unref(x[--n]);
     }
+}
+
+static void keep_turn(struct segq_worker *w, struct work **x)
+{
+    keep_due(w, x);
     for (int i = 0; i < w->o.concurrency; i++) {
         struct work *one = w->slots[i];
         json_t *progress;
@@ -326,6 +352,7 @@ static void keep_turn(struct segq_worker *w, struct work **x)
         tell_progress(w, one, progress);
         pthread_mutex_lock(&w->lock);
         segq_unref(one);
+        keep_due(w, x); /* that may have taken a while */
     }
 }
 
@@ -335,6 +362,7 @@ void *segq_keep_leases(void *arg)
     struct work *x[SEGQ_BATCH];
     long every = w->o.lease_ms / 8 < 250 ? w->o.lease_ms / 8 : 250;
 
+    judge_patience(w, 1);
     pthread_mutex_lock(&w->lock);
     while (!w->closing) {
         int64_t next = segq_now_ms() + every;

@@ -44,6 +44,7 @@ struct segq_worker {
     struct segq_error why;
     pthread_t taker, teller, keeper, *handlers;
     int n_handlers;
+    long patience_ms; /* of the keeper, with one answer */
 };
 
 /* With the lock: until something changes, at most so long. */

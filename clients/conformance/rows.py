@@ -23,7 +23,7 @@ PAUSED = {"news_by_events", "news_by_polls", "resume", "stream_cut", "stream_mut
           "cut_body", "slow_body", "garbage", "lost_join", "unknown_token", "server_token"}
 # One of these goes first, alone: a virtual machine that has just begun keeps no times.
 FIRST = ("submit_and_wait", "join_open")
-LONG = {"burst_503", "place_of_call", "stream_of_call", "work_again", "stream_mute", "work_extends", "slow_body", "clock_ahead", "clock_behind"}
+LONG = {"burst_503", "place_of_call", "stream_of_call", "work_again", "stream_mute", "work_extends", "work_slow_router", "slow_body", "clock_ahead", "clock_behind"}
 
 
 def waits(event):
@@ -630,6 +630,27 @@ def row_work_extends(r):
     r.claim(any(e["what"] == "extended" for e in work.events), "nobody heard of it")
 
 
+def row_work_slow_router(r):
+    doors, slow = [r.proxy, Proxy(r.cluster.routers[1])], []
+
+    def late(p, q, c):  # the first one that is asked to extend
+        if b'"extend"' in q.body:
+            slow or slow.append(p)
+            time.sleep(0.7 if slow[0] is p else 0)
+        return p.pass_on(q, c)
+    try:
+        for p in doors:
+            p.rule("POST", r"/(settle|extend)$", late, times=999)
+        queues = [f"{r.queue}/{q}" for q in "abcd"]
+        r.client(routers=[p.url for p in doors]).begin("work", queues=queues, lease_s=2, concurrency=4)
+        tasks = [r.submit({"ms": 4000, "result": 1}, queue=q) for q in queues]
+        done(r, tasks)
+        r.claim(slow, "nobody extends")
+        r.claim([r.task(t)["attempts"] for t in tasks] == [1] * 4, f"attempts: {[r.task(t)['attempts'] for t in tasks]}")
+    finally:
+        doors[1].close()
+
+
 def row_work_progress(r):
     r.client().begin("work", queues=[r.queue], concurrency=1)
     said = {"percent": 40, "text": "page 4 of 10", "data": {"page": [4]}}
@@ -744,6 +765,8 @@ def row_webhooks(r):
     def signed(key, body=b'{"a":1}', at=now):
         mac = hmac.new(key, f"id7.{at}.".encode() + body, hashlib.sha256).digest()
         return {"webhook-id": "id7", "webhook-timestamp": str(at), "webhook-signature": "v1," + base64.b64encode(mac).decode()}
+    start = '{"type":"task.started","timestamp":"2026-01-01T00:00:00Z","data":{"id":"7","state":"running","started_at":1}}'
+    r.claim(c.ask("webhook", keys=keys, headers=signed(new, start.encode()), body=start) == "id7", "the notice of a start")
     for k in (old, new):
         r.claim(c.ask("webhook", keys=keys, headers=signed(k), body='{"a":1}') == "id7", "a good one")
     cut = {**signed(new, f"{now}.x".encode(), now - 9), "webhook-id": f"id7.{now - 9}", "webhook-timestamp": str(now)}

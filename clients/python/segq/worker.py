@@ -153,6 +153,7 @@ class Worker:
         self._own_loop = True
         self._turns: Optional[asyncio.Semaphore] = None
         self._threads: List[threading.Thread] = []
+        self._patience_s = 0.0  # of the keeper, with one answer
         self._refused: Optional[SegqError] = None
 
     # ---- what callers use ----
@@ -489,6 +490,7 @@ class Worker:
 
     def _extend(self) -> None:
         """A request for all that are at half of their lease."""
+        self._judge_patience(True)
         while not (self._stopping.is_set() and not self._taker.is_alive() and not self._jobs):
             time.sleep(min(0.5, self.lease_s / 8))
             try:
@@ -515,16 +517,24 @@ class Worker:
         try:
             said = _outcomes(self._t.call(
                 "POST", f"/v1/queues/{quote(q, safe='')}/tasks/settle", [r for _, r in rows],
-                retry_for=0, timeout=max(1.0, self.lease_s / 4)), len(rows))
+                retry_for=0, timeout=self._patience_s), len(rows))
         except SegqError as e:  # the next turn tries again
+            self._judge_patience(isinstance(e, ApiError))
             self._say("trouble", None, error=e)
             return
+        self._judge_patience(True)
         for (j, _), r in zip(rows, said):
             if r["status"] < 400:
                 j._until, j._extend_at = asked + self.lease_s, asked + self.lease_s / 2
                 self._say("extended", j)
             elif r["status"] not in (429, 503):
                 self._lose(j, r)
+
+    def _judge_patience(self, answered: bool) -> None:
+        """One thread keeps all leases: a router that is slow has a small part of one, and then another
+        is asked. Where all are slow, each has twice the time of the one before."""
+        least = min(2.0, max(0.25, self.lease_s / 16))
+        self._patience_s = least if answered else min(max(1.0, self.lease_s / 4), self._patience_s * 2)
 
     # ---- progress ----
 

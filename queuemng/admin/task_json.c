@@ -338,6 +338,8 @@ static void conflict(struct admin_ans *a, enum task_do verb, const struct msg_ta
     }
     if (verb == DO_REDRIVE)
         hint = "only a dead one is redriven";
+    else if (verb == DO_RESUBMIT && task_state_is_final(s))
+        hint = "its group is sealed, and takes no more";
     else if (verb == DO_RESUBMIT)
         hint = "only of one that is over another one is made; cancel it first";
     else if (verb == DO_DISCARD)
@@ -362,6 +364,9 @@ void task_refused(struct admin_ans *a, enum task_do verb, uint8_t code,
         admin_problem(a, 409, "queue_full", "its queue has no room for it now");
     else if (code == CODE_INVALID && verb == DO_RUN)
         admin_problem(a, 409, "conflict", "its pool's order is strict: another one is before it");
+    else if (code == CODE_INVALID && verb == DO_RESUBMIT && m != NULL)
+        admin_problem(a, 409, "conflict", "it has %llu units: more than max_cost of pool %s",
+                      (unsigned long long)own_cost(&m->own), p->pool);
     else if (code == CODE_INVALID)
         admin_problem(a, 503, "queue_unavailable", "task node %s does not know this order: it is "
                       "of an older release", p->node);

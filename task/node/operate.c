@@ -306,7 +306,8 @@ static void resubmit(struct tasktab *t, struct part *p, const struct msg_task_do
     rc = task_state_is_final((enum task_state)m->v->state) ? another(p, q, m->v, &no, &out->mem) : SQ_ECONFLICT;
     if (rc == 0)
         look(p, no, m, out);
-    m->code = m->code == CODE_DONE ? tasktab_code(t, rc) : m->code;
+    if (m->code == CODE_DONE)
+        m->code = rc == SQ_ESEALED ? CODE_CONFLICT : tasktab_code(t, rc);
 }
 
 /* ---- orders ------------------------------------------------------------------------- */

@@ -140,6 +140,16 @@ check "  with the bytes that were given" says '12345678901234567890.10'
 check_eq "  the old one stays" "$(why "$LID" .state)" dead
 check_eq "of one that is not over none is made" "$(again "$NEW" '{"payload":1}' | field detail)" \
     'the task is waiting: only of one that is over another one is made; cancel it first'
+over() { local t; t=$(submit "$1") && admin POST "/v1/admin/tasks/$t/cancel" >"$DIR/cancelled" && echo "$t"; } # JSON -> a task that is over
+member=$(over '{"payload":1,"delay":"1h","group":"batch7"}') large=$(over '{"payload":1,"delay":"1h","cost":50}')
+task_call -X POST "$R/v1/groups/images/batch7/seal" >"$DIR/sealed"
+check_eq "nor of one whose group is sealed" "$(again "$member" '{"payload":2}' | jq -r '"\(.status) \(.detail)"')" \
+    '409 the task is cancelled: its group is sealed, and takes no more'
+ctl pool set images max_cost=10
+check_eq "nor of one that costs more than a task may now" "$(again "$large" '{"payload":2}' | jq -r '"\(.status) \(.detail)"')" \
+    '409 it has 50 units: more than max_cost of pool images'
+ctl pool set images max_cost=10000000
+for made in "$member" "$large"; do admin POST "/v1/admin/tasks/$made/discard" >"$DIR/discarded"; done
 for made in $(admin GET '/v1/admin/task-queues/images/tasks?state=waiting&key=t2' | jq -r '.tasks[].id'); do
     admin POST "/v1/admin/tasks/$made/cancel" >"$DIR/cancelled"
     admin POST "/v1/admin/tasks/$made/discard" >"$DIR/discarded"

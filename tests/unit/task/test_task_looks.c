@@ -1,4 +1,5 @@
 /* test_task_looks.c: what callers and operators are told of tasks, and who may order what. */
+#include "task/engine/group.h"
 #include "tests/unit/task/tablerig.h"
 
 TestSuite(task_looks, .init = setup, .fini = teardown);
@@ -330,6 +331,24 @@ Test(task_looks, another_task_is_made_like_one_that_is_over_and_names_it)
     cr_expect_eq(order(DO_BODY, fresh + 77)->code, CODE_UNKNOWN);
     q.no = fresh + 77;
     cr_expect_eq(operate(q)->code, CODE_UNKNOWN);
+    turn();
+}
+
+Test(task_looks, no_other_task_gets_into_a_sealed_group)
+{
+    struct task_put one = { .part = 3, .epoch = 8, .queue = "q", .key1 = "", .key2 = "", .name = "", .group = "b7",
+                            .body = { 1, (const uint8_t *)"1" } };
+    struct msg_task_do q = { .verb = DO_RESUBMIT, .body = { 1, (const uint8_t *)"2" } };
+    struct trec_text queue = tasktab_text("q"), group = tasktab_text("b7");
+
+    ok(EPOCH, 77);
+    open_part(3, 8);
+    send(RTR, &(struct msg){ .type = MSG_TASK_PUT, .task_put = { 1, &one } });
+    q.no = answer(next_rid)->task_put_ans.v[0].no;
+    cr_assert_eq(order(DO_CANCEL, q.no)->code, CODE_DONE);
+    cr_expect_eq(operate(q)->code, CODE_DONE);
+    cr_assert_eq(engine_group_seal(&tasktab_part(t, 3)->e, &queue, &group), 0);
+    cr_expect_eq(operate(q)->code, CODE_CONFLICT, "not BUSY: it is of no use to ask again");
     turn();
 }
 

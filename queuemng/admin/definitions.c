@@ -107,16 +107,38 @@ static void not_found(struct admin_call *c, enum def_kind_no kind, const char *n
     admin_def_err(c, kind, &e);
 }
 
+struct least {
+    const struct endpoint_def *endpoint;
+    json_t *to;
+};
+
+static void warn_of_least(void *ctx, const void *view)
+{
+    const struct pool_def *pool = ((const struct mng_def_view *)view)->def;
+    const struct least *x = ctx;
+    char text[200];
+
+    if (strcmp(pool->endpoint, x->endpoint->name) != 0 || pool->max_cost >= x->endpoint->cost.min)
+        return;
+    snprintf(text, sizeof(text), "cost.min %lld is above max_cost %lld of pool %s: it refuses each call",
+             (long long)x->endpoint->cost.min, (long long)pool->max_cost, pool->match);
+    (void)json_object_set_new(x->to, "warning", json_string(text));
+}
+
 void admin_answer_def(struct admin_call *c, enum def_kind_no kind, const char *name, int status)
 {
     uint64_t version = 0;
     const void *d = mng_defined(c->s->mng, kind, name, &version);
+    json_t *j;
 
     if (d == NULL) {
         not_found(c, kind, name);
         return;
     }
-    admin_json(c->a, status, admin_def_shown(c, d, def_kinds[kind].keys, version));
+    j = admin_def_shown(c, d, def_kinds[kind].keys, version);
+    if (kind == DEF_ENDPOINT && strcmp(c->q->method, "GET") != 0) /* no refusal: a file that raises both raises the pool's behind it */
+        mng_each_defined(c->s->mng, DEF_POOL, warn_of_least, &(struct least){ d, j });
+    admin_json(c->a, status, j);
     snprintf(c->a->etag_buf, sizeof(c->a->etag_buf), "\"%llu\"", (unsigned long long)version);
     c->a->etag = c->a->etag_buf;
 }
@@ -173,21 +195,20 @@ static bool may_change(struct admin_call *c, enum def_kind_no kind, const char *
     return false;
 }
 
-/* `version` is ours, not the table's: what was read may be written back as it is. The
- * name may be left out. */
+/* `version` and `warning` are ours, not the table's: what was read may be written back as it is.
+ * The name may be left out. */
 static int fit_body(struct cfg_node *doc, const char *key, const char *name, struct err *e)
 {
     struct cfg_node *n = cfg_node_get(doc, key);
 
     if (doc->kind != CFG_NODE_MAP)
         return err_set(e, SQ_EINVAL, "the body must be a JSON object");
-    for (size_t i = 0; i < doc->n_kids; i++)
-        if (strcmp(doc->kid[i]->key, "version") == 0) {
+    for (size_t i = doc->n_kids; i-- > 0;)
+        if (strcmp(doc->kid[i]->key, "version") == 0 || strcmp(doc->kid[i]->key, "warning") == 0) {
             cfg_node_free(doc->kid[i]);
             memmove(&doc->kid[i], &doc->kid[i + 1],
                     (doc->n_kids - i - 1) * sizeof(doc->kid[0]));
             doc->n_kids--;
-            break;
         }
     if (n != NULL && (n->text == NULL || strcmp(n->text, name) != 0))
         return err_set(e, SQ_EINVAL, "%s: differs from the one in the path", key);

@@ -122,6 +122,21 @@ static int changed_show(const struct def_kind *kind, const char *name, const jso
     return CTL_OK;
 }
 
+void definition_warns(const json_t *now)
+{
+    const char *text = json_string_value(json_object_get(now, "warning"));
+    struct buf b;
+
+    if (text == NULL)
+        return;
+    buf_init(&b);
+    buf_str(&b, "warning: ");
+    ctl_clean(&b, text);
+    buf_byte(&b, '\n');
+    ctl_put_out(&b);
+    buf_fini(&b);
+}
+
 /* was: before it; NULL: there was none. */
 static int change(const struct ctl *c, const struct def_kind *kind, const json_t *was,
                   struct ctl_call call)
@@ -132,8 +147,10 @@ static int change(const struct ctl *c, const struct def_kind *kind, const json_t
 
     if (rc == CTL_OK && a.status < 300 && c->form == FORM_TABLE)
         now = ctl_json(&a);
-    if (now != NULL)
+    if (now != NULL) {
         rc = changed_show(kind, call.name, was, now, call.body);
+        definition_warns(now);
+    }
     else if (rc == CTL_OK)
         rc = ctl_say_answer(c, &a, view_pretty);
     json_decref(now);

@@ -14,6 +14,8 @@ json_t *definition_get(const struct ctl *c, const struct def_kind *kind, const c
                        int *rc);
 /* Sends a change of a definition, whose answer is the new one; prints what has changed. */
 int definition_change(struct ctl *c, const struct def_kind *kind, struct ctl_call call);
+/* Prints the warning in the answer to a change, if there is one. */
+void definition_warns(const json_t *now);
 /* Shows what this call would make of it. CTL_REFUSED: it changes something, as diff has it. */
 int definition_would_change(struct ctl *c, const struct def_kind *kind, struct ctl_call call);
 

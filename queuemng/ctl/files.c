@@ -136,15 +136,19 @@ static int change_send(struct ctl *c, const struct plan *p, const struct def_cha
                              .body = ch->keys, .is_new = must_be_new(p, ch), .version = ch->version };
     struct ctl_answer a = { 0 };
     struct buf b;
+    json_t *now;
     int rc = ctl_ask(c, call, &a);
 
     if (rc == CTL_OK && a.status >= 300)
         rc = ctl_say_answer(c, &a, NULL);
+    now = rc == CTL_OK ? ctl_json(&a) : NULL;
     buf_fini(&a.body);
     buf_init(&b);
     def_change_text(&b, ch);
     if (rc == CTL_OK)
         ctl_put_out(&b);
+    definition_warns(now);
+    json_decref(now);
     buf_fini(&b);
     return rc;
 }

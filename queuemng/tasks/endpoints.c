@@ -375,7 +375,7 @@ static bool has_pool(const struct mng *m, const char *name)
     return false;
 }
 
-static int make_pool(struct mng *m, const char *name, struct err *e)
+static int make_pool(struct mng *m, const char *name, int64_t least, struct err *e)
 {
     struct pool_def d = { 0 };
     struct cfg_node *doc = NULL;
@@ -388,6 +388,7 @@ static int make_pool(struct mng *m, const char *name, struct err *e)
         rc = cfg_bind(&d, sizeof(d), pool_def_keys, doc, NULL, e);
     if (rc == 0)
         rc = pool_def_check(&d, e);
+    d.max_cost = d.max_cost < least ? least : d.max_cost;
     if (rc == 0)
         rc = pool_define(m, NULL, &d, e);
     cfg_clear(&d, pool_def_keys);
@@ -413,7 +414,7 @@ static int endpoint_make(struct mng *m, const struct endpoint_def *d, bool own_p
     list_init(&x->names);
     rc = targets_follow(m, x, "", e);
     if (rc == 0 && own_pool)
-        rc = make_pool(m, d->name, e);
+        rc = make_pool(m, d->name, d->cost.min, e);
     if (rc < 0) {
         endpoint_free(m, x);
         return rc;

@@ -114,15 +114,28 @@ static int check_notify(const struct mng *m, const struct pool_def *d, struct er
                    d->match, d->notify);
 }
 
+/* Leaves alone what it has already: other changes, as a pause, are not refused for it. */
+static int check_least(const struct mpool *p, const struct pool_def *d, const struct mendpoint *x, struct err *e)
+{
+    bool same = p != NULL && p->def.max_cost == d->max_cost && strcmp(p->def.endpoint, d->endpoint) == 0;
+
+    return same || d->max_cost >= x->def.cost.min ? 0
+           : err_set(e, SQ_EINVAL, "pool %s: max_cost %lld is below cost.min %lld of endpoint %s: each call "
+                     "would be refused", d->match, (long long)d->max_cost, (long long)x->def.cost.min, d->endpoint);
+}
+
 int pool_define(struct mng *m, void *pool, const void *def, struct err *e)
 {
     const struct pool_def *d = def;
     struct mpool *p = pool;
     struct pool_def fit = *d; /* texts and lists are d's */
+    const struct mendpoint *x = defined_find(m, DEF_ENDPOINT, d->endpoint);
     int rc = check_notify(m, d, e);
 
-    if (d->endpoint[0] != 0 && defined_find(m, DEF_ENDPOINT, d->endpoint) == NULL)
+    if (d->endpoint[0] != 0 && x == NULL)
         return err_set(e, SQ_EINVAL, "pool %s: there is no endpoint %s", d->match, d->endpoint);
+    if (rc == 0 && x != NULL)
+        rc = check_least(p, d, x, e);
     if (rc < 0)
         return rc;
     if (p != NULL && fit.partitions == 0)

@@ -256,6 +256,29 @@ Test(admin, pools_are_defined_like_queues)
 
 #define GEN "/v1/admin/endpoints/gen"
 
+Test(admin, an_endpoint_whose_pool_refuses_each_call_is_taken_with_a_warning)
+{
+    static const char says[] = "cost.min 2000 is above max_cost 1000 of pool ride/*: it refuses each call";
+    struct rig g;
+
+    begin(&g, "[]");
+    cr_expect_eq(ask(&g, "PUT", GEN, "{\"url\": \"http://a.example\"}"), 201, "%s", text(&g, "detail"));
+    cr_expect_eq(ask(&g, "PUT", P "ride/*", "{\"endpoint\": \"gen\", \"max_cost\": 1000}"), 201);
+    cr_expect_eq(ask(&g, "PATCH", GEN, "{\"cost\": {\"min\": 1000}}"), 200);
+    cr_expect_null(json_object_get(g.j, "warning"));
+    cr_expect_eq(ask(&g, "PATCH", GEN, "{\"cost\": {\"min\": 2000}}"), 200);
+    cr_expect_str_eq(text(&g, "warning"), says);
+    cr_expect_eq(ask(&g, "PATCH", GEN, "{\"version\": 3, \"warning\": \"w\"}"), 200, "as it was read");
+    cr_expect_str_eq(text(&g, "warning"), says);
+    cr_expect_eq(ask(&g, "GET", GEN, ""), 200);
+    cr_expect_null(json_object_get(g.j, "warning"));
+    cr_expect_eq(ask(&g, "PATCH", P "ride/*", "{\"max_cost\": 1999}"), 400);
+    cr_expect_eq(ask(&g, "PATCH", P "ride/*", "{\"max_cost\": 2000}"), 200);
+    cr_expect_eq(ask(&g, "PATCH", GEN, "{}"), 200);
+    cr_expect_null(json_object_get(g.j, "warning"));
+    end(&g);
+}
+
 Test(admin, a_target_is_drained_by_its_url)
 {
     struct rig g;

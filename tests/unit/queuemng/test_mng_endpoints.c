@@ -45,6 +45,27 @@ Test(mng_tasks, an_endpoint_without_a_pool_gets_one_of_its_name)
     done(r);
 }
 
+Test(mng_tasks, a_pool_does_not_refuse_each_call_of_its_endpoint)
+{
+    static const char small[] = "{\"match\": \"a/*\", \"endpoint\": \"e\", \"max_cost\": 999}";
+    struct pr *r = rig(1, "{\"match\": \"*\"}");
+    struct err e = { 0 };
+
+    cr_assert_eq(pr_endpoint(r, E(", \"cost\": {\"min\": 20000000, \"max\": 30000000}"), &e), 0, "%s", e.text);
+    pr_run(r, 3000);
+    cr_expect_eq(r->map.pools[0].max_cost, 20000000, "of the pool that it was given");
+    cr_assert_eq(pr_endpoint(r, E(", \"cost\": {\"min\": 1000}"), &e), 0, "%s", e.text);
+    cr_expect_eq(pr_pool(r, small, &e), SQ_EINVAL);
+    cr_expect_str_eq(e.text, "pool a/*: max_cost 999 is below cost.min 1000 of endpoint e: each call would be refused");
+    cr_assert_eq(pr_pool(r, "{\"match\": \"a/*\", \"endpoint\": \"e\", \"max_cost\": 1000}", &e), 0, "%s", e.text);
+    cr_expect_eq(pr_pool(r, small, &e), SQ_EINVAL);
+    cr_assert_eq(pr_endpoint(r, E(", \"cost\": {\"min\": 1001}"), &e), 0, "a file may raise both: %s", e.text);
+    cr_expect_eq(pr_pool(r, "{\"match\": \"a/*\", \"endpoint\": \"e\", \"max_cost\": 1000, "
+                         "\"paused\": true}", &e), 0, "that it stays so stops nobody: %s", e.text);
+    cr_expect_eq(pr_pool(r, "{\"match\": \"a/*\", \"endpoint\": \"e\", \"max_cost\": 2000}", &e), 0);
+    done(r);
+}
+
 Test(mng_tasks, routers_are_told_the_url_of_an_endpoint_and_of_its_change)
 {
     struct pr *r = rig(1, "{\"match\": \"*\"}");

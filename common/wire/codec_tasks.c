@@ -94,11 +94,12 @@ MESSAGE(task_progress, TaskProgress, NULL, NUM(part), NUM(epoch), NUM(no), NUM(l
 
 MESSAGE(task_progress_ans, TaskProgressAns, NULL, CODE, IN(state, 0, TASK_NSTATES - 1), NUM(until_ms))
 
-MESSAGE(task_feed, TaskFeed, NULL, NUM(part), NUM(epoch), NAME(queue), NUM(after), IN(most, 1, FEED_ROWS_MAX))
+MESSAGE(task_feed, TaskFeed, NULL, NUM(part), NUM(epoch), NAME(queue), NUM(after), IN(most, 1, FEED_ROWS_MAX),
+        NUM(whose))
 
 MESSAGE(task_feed_ans, TaskFeedAns, NULL, CODE, NUM(next), NUM(gap), ROWS(v, n, state.len, 0, FEED_ROWS_MAX),
         COL_BYTE(v, state, state, 0, TASK_NSTATES - 1), COL(v, no, no),
-        COL_IN(v, attempts, attempts, 0, ATTEMPTS_MAX), COL(v, at_ms, at_ms))
+        COL_IN(v, attempts, attempts, 0, ATTEMPTS_MAX), COL(v, at_ms, at_ms), NUM(of_token))
 
 MESSAGE(task_complete, TaskComplete, NULL, NUM(part), NUM(epoch), NUM(no), NUM(lease),
         IN(attempt, 0, ATTEMPTS_MAX), PLAIN(right, RIGHT_MAC_BYTES), IN(verb, 0, COMPLETE_NVERBS - 1),

@@ -295,6 +295,7 @@ struct msg_task_feed { /* starts and ends of a queue's tasks */
     const char *queue;
     uint64_t after; /* number behind which they are; 0: from now on */
     uint32_t most;
+    uint64_t whose; /* token that asks; 0: it is not known */
 };
 
 struct feed_row {
@@ -310,6 +311,7 @@ struct msg_task_feed_ans {
     bool gap;      /* some behind `after` are not known any more */
     uint32_t n;
     struct feed_row *v;
+    bool of_token; /* FULL: it is the token that has as many as it may */
 };
 
 #define TASK_UPLOAD_MAX (64u << 10) /* bytes of a piece */

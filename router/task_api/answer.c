@@ -410,6 +410,16 @@ struct task_outcome task_take_outcome(int code)
                                 : common(code);
 }
 
+struct task_outcome task_feed_outcome(int code, bool of_token)
+{
+    if (code != CODE_FULL)
+        return task_take_outcome(code);
+    return of_token ? FAILED(QUEUE_FULL, "this token follows as many queues of a partition as are free for all (32 of "
+                                         "64, if nobody else follows any): end one, or ask again later")
+                    : FAILED(QUEUE_FULL, "64 queues of this partition are followed, which is the most: ask again "
+                                         "later");
+}
+
 struct task_outcome task_token_outcome(int code)
 {
     switch (code) {

@@ -32,6 +32,7 @@ struct task_outcome task_put_outcome(int code);
 struct task_outcome task_take_outcome(int code);
 /* Answer about a task that was named by its token: CODE_UNKNOWN: it has gone. */
 struct task_outcome task_token_outcome(int code);
+struct task_outcome task_feed_outcome(int code, bool of_token);
 /* Answer about an attempt that was named by its right. */
 struct task_outcome task_complete_outcome(int code);
 

@@ -91,7 +91,8 @@ static struct task_call *new_call(struct watch *w, struct httpd_req *req, call_d
     c->v[0].kind = ASK_FEED;
     c->v[0].repeats = true;
     c->v[0].queue = c->queue;
-    c->v[0].feed = (struct msg_task_feed){ .queue = c->queue.p, .after = w->told, .most = FEED_ROWS };
+    c->v[0].feed = (struct msg_task_feed){ .queue = c->queue.p, .after = w->told, .most = FEED_ROWS,
+                                           .whose = w->whose };
     w->call = c;
     w->asked_ms = ev_now(w->t->r->ev);
     return c;

@@ -251,7 +251,9 @@ void watch_first(struct task_call *c, const struct msg *m)
 {
     struct watch *w = c->watch;
     struct router *r = c->t->r;
-    struct task_outcome o = w->queue != NULL ? task_take_outcome(c->v[0].code) : task_token_outcome(c->v[0].code);
+    int code = c->v[0].code;
+    struct task_outcome o = w->queue == NULL ? task_token_outcome(code)
+                                             : task_feed_outcome(code, code == CODE_FULL && m->task_feed_ans.of_token);
 
     w->call = NULL;
     c->watch = NULL;

@@ -73,7 +73,7 @@ static inline bool engine_bounds_waits(const struct engine *e)
 const struct task_rules *engine_rules_of(const struct engine *e, const struct trec_text *queue);
 
 /* Starts and ends of the queue's tasks, from this first question on. NULL: no room. */
-struct feed *engine_feed(struct engine *e, const struct trec_text *queue);
+struct feed *engine_feed(struct engine *e, const struct trec_text *queue, struct feed_asker *a);
 
 /* Which tasks are meant: of a queue, of a key of it and those below it, with a label. */
 struct task_filter {

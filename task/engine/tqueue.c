@@ -28,9 +28,9 @@ static bool is_last(const struct engine *e, const char *name, uint32_t len)
     return e->last_queue != 0 && is_named(tqueue_at(e, e->last_queue), name, len);
 }
 
-struct feed *engine_feed(struct engine *e, const struct trec_text *queue)
+struct feed *engine_feed(struct engine *e, const struct trec_text *queue, struct feed_asker *a)
 {
-    return feeds_ask(&e->feeds, hash_text(e, queue->p, queue->n), e->at, e->wall_at);
+    return feeds_ask(&e->feeds, hash_text(e, queue->p, queue->n), a, e->at, e->wall_at);
 }
 
 struct tqueue *tqueue_find(const struct engine *e, const char *name, uint32_t len)

@@ -299,16 +299,18 @@ void tasktab_feed(struct tasktab *t, struct asker a, const struct msg_task_feed 
     struct part *p = tasktab_owned(t, q->part, q->epoch);
     struct trec_text queue = tasktab_text(q->queue);
     struct feed_event v[FEED_ROWS_MAX];
+    struct feed_asker who = { .whose = q->whose };
     struct feed_part got;
     const struct feed *f;
 
     m->code = p == NULL ? CODE_STALE : p->hold || t->hold ? CODE_BUSY : CODE_DONE;
     if (m->code != CODE_DONE)
         return;
-    f = engine_feed(&p->e, &queue);
+    f = engine_feed(&p->e, &queue, &who);
     m->v = arena_array(&out->mem, q->most, sizeof(*m->v));
     if (f == NULL || m->v == NULL) {
         m->code = f == NULL ? CODE_FULL : CODE_BUSY;
+        m->of_token = who.has_most;
         return;
     }
     got = feed_read(f, q->after, v, q->most);

@@ -43,7 +43,21 @@ static bool make_room(struct feeds *s, msec_t now)
     return false;
 }
 
-struct feed *feeds_ask(struct feeds *s, uint64_t hash, msec_t now, int64_t wall_ms)
+static bool may_begin(const struct feeds *s, uint64_t whose, msec_t now)
+{
+    uint64_t hash, v;
+    unsigned all = 0, own = 0;
+
+    for (size_t i = 0; (i = map_next(&s->by_hash, i, &hash, &v)) != 0;) {
+        const struct feed *f = (const struct feed *)(uintptr_t)v;
+
+        all += !is_idle(f, now);
+        own += !is_idle(f, now) && f->whose == whose;
+    }
+    return whose == 0 || own == 0 || own < FEEDS_MAX - all;
+}
+
+struct feed *feeds_ask(struct feeds *s, uint64_t hash, struct feed_asker *a, msec_t now, int64_t wall_ms)
 {
     struct feed *f = map_get_ptr(&s->by_hash, hash);
 
@@ -52,6 +66,9 @@ struct feed *feeds_ask(struct feeds *s, uint64_t hash, msec_t now, int64_t wall_
         f = NULL;
     }
     if (f == NULL) {
+        a->has_most = !may_begin(s, a->whose, now);
+        if (a->has_most)
+            return NULL;
         if (s->by_hash.n >= FEEDS_MAX && !make_room(s, now))
             return NULL;
         f = malloc(sizeof(*f));
@@ -60,9 +77,15 @@ struct feed *feeds_ask(struct feeds *s, uint64_t hash, msec_t now, int64_t wall_
             return NULL;
         }
         f->hash = hash;
+        f->whose = a->whose;
+        f->asked_by_it = now;
         f->first = f->next = (uint64_t)wall_ms << COUNT_SHIFT;
     }
     f->asked = now;
+    if (f->whose != a->whose && now - f->asked_by_it > FEED_IDLE_MS)
+        f->whose = a->whose;
+    if (f->whose == a->whose)
+        f->asked_by_it = now;
     return f;
 }
 

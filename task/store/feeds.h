@@ -4,7 +4,10 @@
  * Events have numbers that rise. A feed begins with its first question, and begins to count at
  * `wall_ms << 16`: behind whatever an earlier one of this queue has counted, so that who asks for what comes
  * behind a number of that one hears that there is a gap. It goes FEED_IDLE_MS behind its last question. A queue
- * that nobody asks for costs nothing, one that is asked for 100 KB. */
+ * that nobody asks for costs nothing, one that is asked for 100 KB.
+ *
+ * A feed counts for the token that began it; once that one has not asked for FEED_IDLE_MS, for another that does.
+ * A token begins no more than are free then: half of them if it is alone, so that it leaves room for others. */
 #ifndef SEGQ_TASK_FEEDS_H
 #define SEGQ_TASK_FEEDS_H
 
@@ -25,7 +28,8 @@ struct feed_event {
 struct feed {
     uint64_t hash;        /* keyed, over the queue's name */
     uint64_t first, next; /* numbers: of its first event ever, of the one to come */
-    msec_t asked;
+    uint64_t whose;       /* token that it counts for; 0: it is not known, which has no bound */
+    msec_t asked, asked_by_it;
     struct feed_event v[FEED_KEPT]; /* by number, going round */
 };
 
@@ -35,8 +39,13 @@ struct feeds {
 
 void feeds_init(struct feeds *s);
 void feeds_fini(struct feeds *s);
-/* The queue's feed, which begins if there is none. NULL: there are FEEDS_MAX, or no memory. */
-struct feed *feeds_ask(struct feeds *s, uint64_t hash, msec_t now, int64_t wall_ms);
+struct feed_asker {
+    uint64_t whose;
+    bool has_most; /* out: NULL, since the token has as many as it may */
+};
+
+/* The queue's feed, which begins if there is none. NULL: see a, there are FEEDS_MAX, or no memory. */
+struct feed *feeds_ask(struct feeds *s, uint64_t hash, struct feed_asker *a, msec_t now, int64_t wall_ms);
 /* A task of this queue starts, or ends. Nothing, if nobody asks for the queue. */
 void feeds_note(struct feeds *s, uint64_t hash, const struct feed_event *x);
 uint64_t feeds_bytes(const struct feeds *s);

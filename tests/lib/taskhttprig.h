@@ -54,7 +54,8 @@ static struct {
     uint8_t completes; /* enum task_code: the answer to a target, */
     const char *said;  /* who said this */
     unsigned feeds, feed_rows; /* questions; events that are there */
-    uint64_t feed_after;
+    uint64_t feed_after, feed_whose;
+    bool feed_of_token;
     task_no feed_no;
     bool feed_gap;
     bool finishes;     /* who waits sees the end, */
@@ -504,12 +505,14 @@ static inline void node_frame(void *ctx, struct rpc_chan *ch, const struct frame
 
         cr_expect_str_eq(m.task_feed.queue, "images");
         node.feed_after = m.task_feed.after;
+        node.feed_whose = m.task_feed.whose;
         node.feeds++;
         out.type = MSG_TASK_FEED_ANS;
         out.task_feed_ans = (struct msg_task_feed_ans){ .code = node.take_code, .next = m.task_feed.after, .v = v };
         for (; node.feed_rows > 0 && out.task_feed_ans.n < m.task_feed.most; node.feed_rows--)
             v[out.task_feed_ans.n++] = (struct feed_row){ TASK_RUNNING, ++node.feed_no, 1, 1780000001500 };
         out.task_feed_ans.gap = node.feed_gap;
+        out.task_feed_ans.of_token = node.feed_of_token;
         node.feed_gap = false;
         out.task_feed_ans.next = m.task_feed.after == 0 ? 1000 : m.task_feed.after + out.task_feed_ans.n;
         break;

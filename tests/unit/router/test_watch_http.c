@@ -303,6 +303,11 @@ Test(watch_http, a_queue_is_for_servers_that_may_look)
     router_reload(w.r);
     node.take_code = CODE_FULL;
     cr_expect_eq(ask("GET", "/v1/queues/images/tasks/events", ""), 503, "%s", got);
+    cr_expect(strstr(str("detail"), "64 queues of this partition") != NULL && strcmp(str("code"), "queue_full") == 0);
+    cr_expect_neq(node.feed_whose, 0);
+    node.feed_of_token = true;
+    cr_expect_eq(ask("GET", "/v1/queues/images/tasks/events", ""), 503, "%s", got);
+    cr_expect_not_null(strstr(str("detail"), "this token follows as many queues"), "%s", str("detail"));
     node.take_code = CODE_DONE;
     cr_expect_eq(w.r->watches, 0);
     listen_at("");

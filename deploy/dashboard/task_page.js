@@ -156,7 +156,7 @@ async function askAnother(t) {
   ask('Make another task of it?', 'Make it', [p(`Of task ${t.id} of ${t.queue}: the same queue, key, priority and rules. The old one stays, and the new one says of which it was made.`), ...why, text],
     () => {
       const v = text.control.value;
-      if (json && !isCall && !valueOf(v)) throw new api.Refused(0, 'That is no JSON.');
+      if (json && !isCall) try { JSON.parse(v); } catch { throw new api.Refused(0, 'That is no JSON.'); }
       return api.change('POST', `tasks/${api.enc(t.id)}/redrive`, { payload_base64: base64(v), ...isCall ? {} : { content_type: json ? 'application/json' : b.content_type } });
     }, made => { location.hash = toTask({}, made.id); return `Task ${made.id} is made of ${t.id}.`; });
   text.addEventListener('input', () => put($('ask-why'), ''));

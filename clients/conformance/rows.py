@@ -497,6 +497,35 @@ def row_task_events(r):
     asked.wait_for(lambda e: e["state"] == "scheduled")
     c.ask("cancel", task=other)
     r.claim(asked.result(5)["state"] == "cancelled", "its end is not heard")
+    r.proxy.rule("GET", "/T/events$", say(200, text=b'event: beat\ndata: 15000\n\nevent: end\ndata: {"state":"dead"}\n\n'))
+    r.claim(c.ask("watch", task="T")["state"] == "dead" and r.proxy.count("GET", "/T/events$") == 1, "a beat ends its stream")
+
+
+def row_queue_events(r):
+    feed, c = r"/tasks/events$", r.client(alone=True)
+    r.proxy.rule("GET", feed, cut_stream(2))
+    asked, tasks = c.begin("watch_queue", queue=r.queue), []
+    r.client().begin("work", queues=[r.queue], concurrency=1)
+    r.until(lambda: tasks.append(r.submit({"result": 1})) or asked.events, text="it hears nothing")
+    tasks.append(r.submit({"result": 1}))
+    asked.wait_for(lambda e: (e.get("task"), e.get("state")) == (tasks[-1], "succeeded"))
+    heard = [(e["task"], e["state"]) for e in asked.events if not e["gap"]]
+    ids = [int(e["id"]) for e in asked.events]
+    r.claim(len(heard) == len(asked.events), "a gap")
+    r.claim(ids == sorted(set(ids)), f"not in order, or twice: {ids}")
+    wanted = {(t, s) for t in tasks[tasks.index(heard[0][0]) + 1:] for s in ("running", "succeeded")}
+    r.claim(wanted <= set(heard), f"not heard: {wanted - set(heard)}")
+    streams = r.proxy.those("GET", feed)
+    r.claim(len(streams) == 2 and streams[1].header("Last-Event-ID") == str(ids[0]), "it goes on elsewhere, or asks too often")
+
+    problem_401 = {"title": "x", "status": 401, "code": "unauthorized", "detail": "d", "request_id": "x"}
+    for what in (say(204, headers={"Retry-After": "1"}), say(200, text=b'id: 5\nevent: gap\ndata: {"after":"3"}\n\n'),
+                 say(200, text=f"event: gone\ndata: {json.dumps(problem_401)}\n\n".encode())):
+        r.proxy.rule("GET", feed, what)
+    asked = c.begin("watch_queue", queue=r.queue, after="3")
+    r.raises("a token that has gone", asked.result, kind="api", status=401, code="unauthorized")
+    r.claim([(e["id"], e["gap"]) for e in asked.events] == [("5", True)], f"the gap: {asked.events}")
+    r.claim([q.header("Last-Event-ID") for q in r.proxy.those("GET", feed)[2:]] == ["3", "3", "5"], "where it goes on")
 
 
 def row_tokens(r):
@@ -778,7 +807,7 @@ def row_webhooks(r):
 # ---- types --------------------------------------------------------------------------------------
 
 # Operations of the routers that clients leave out.
-WITHOUT = {"watchQueue",                                      # of programs that show it
+WITHOUT = {"watchQueue",                                      # not of all: queue_events
            "classicSubmit", "classicQuery", "classicCancel",  # another API's words
            "ackTask", "nackTask", "extendTask",               # settleTasks does it for many
            "health", "ready"}                                 # of each process

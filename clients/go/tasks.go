@@ -261,6 +261,94 @@ func (s *Stream) watch(token string, news func(*Task)) (*Task, error) {
 	}
 }
 
+// TaskEvent is a start or an end in a queue. Gap: some before it are not known any more; it has no task.
+type TaskEvent struct {
+	ID       string `json:"id"`
+	Gap      bool   `json:"gap"`
+	Task     string `json:"task"`
+	State    string `json:"state"` // running, or how it ended
+	Attempts int    `json:"attempts"`
+	At       Unix   `json:"at"`
+}
+
+// WatchQueue tells news of the starts and ends of a queue's tasks as they come, until ctx ends or the
+// token may not look any more. A stream that breaks off is asked for again behind the last one; after:
+// the ID of one that was heard before, or "".
+func (c *Client) WatchQueue(ctx context.Context, queue, after string, news func(*TaskEvent)) error {
+	q := &ask{method: "GET", path: "/v1/queues/" + esc(queue) + "/tasks/events"}
+	for {
+		q.header = http.Header{"Accept": {"text/event-stream"}}
+		if after != "" {
+			q.header.Set("Last-Event-ID", after)
+		}
+		var s *Stream
+		err := c.until(ctx, forever, func(router string) (err error) {
+			if s, err = c.stream(ctx, router, q, c.Timeout); err != nil || s.Status == 200 || s.Status == 204 {
+				return err
+			}
+			a, err := s.whole()
+			if s = nil; err == nil {
+				_, err = judge(router, a)
+			}
+			return err
+		}, nil)
+		if err != nil {
+			return err
+		}
+		pause := time.Second
+		if s.Status == 204 { // no room
+			s.Close()
+			pause = longer(pause, seconds(s.Header.Get("Retry-After")))
+		} else if err := s.feed(&after, news); offline(err) { // its router may be dead: another one knows
+			c.rotate(s.router)
+		} else if err != nil {
+			return err
+		}
+		if err := sleep(ctx, pause+jitter(pause/2)); err != nil {
+			return err
+		}
+	}
+}
+
+// feed reads the events of a queue; nil: there is something to come back for.
+func (s *Stream) feed(last *string, news func(*TaskEvent)) error {
+	defer s.Close()
+	s.patience = quiet
+	for {
+		e, err := s.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		x := &TaskEvent{}
+		switch e.Name {
+		case "gone":
+			return feedEnd(e.Data)
+		case "message":
+			if json.Unmarshal([]byte(e.Data), x) != nil || x.Task == "" {
+				return &NetworkError{s.router, fmt.Errorf("an event that cannot be read: %.60s", e.Data)}
+			}
+		}
+		if e.ID != "" {
+			*last = e.ID
+		}
+		if x.ID, x.Gap = *last, e.Name == "gap"; x.Gap || x.Task != "" {
+			news(x)
+		}
+	}
+}
+
+// feedEnd reads why a stream has ended for good.
+func feedEnd(data string) error {
+	var said struct {
+		Status int `json:"status"`
+	}
+	json.Unmarshal([]byte(data), &said)
+	return refusal(said.Status, []byte(data), "")
+}
+
 // Result is the result of a task, byte for byte, with the status and headers of a target's answer.
 type Result struct {
 	Status int

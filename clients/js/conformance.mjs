@@ -7,7 +7,7 @@ import * as segq from './lib/index.mjs';
 import { GONE } from './lib/errors.mjs';
 
 const OPERATIONS = `join getQueue poll leave listen verify session getKeys countTasks submitTask submitTasks
-  takeTasks takeTasksOfQueues settleTasks tellProgress getTaskByName cancelTaskByName getTask watchTask cancelTask patchTask
+  takeTasks takeTasksOfQueues settleTasks tellProgress getTaskByName cancelTaskByName getTask watchTask watchQueue cancelTask patchTask
   getTaskResult completeTask extendTask getGroup sealGroup cancelGroup listSchedules putSchedule getSchedule deleteSchedule runSchedule
   getCall postCall putCall patchCall deleteCall
   getRoutedCall postRoutedCall putRoutedCall patchRoutedCall deleteRoutedCall`.split(/\s+/);
@@ -90,6 +90,9 @@ const verbs = {
     let state;
     for await (const t of client.watch(task)) say({ id, event: { state: state = t.state, position: t.position ?? null, progress: t.progress ?? null } });
     return { state };
+  },
+  async watch_queue(id, { queue, after }, { client }) {
+    for await (const event of client.watchQueue(queue, { after })) say({ id, event });
   },
   look(id, { task }, { client }) { return client.look(task); },
   cancel(id, { task, force }, { client }) { return client.cancel(task, { force }); },

@@ -263,6 +263,9 @@ export interface Task<Result = any> {
 }
 /** What watch() hears: the first and the last have more members. */
 export type TaskNews = Pick<Task, 'task' | 'state'> & Partial<Task>;
+/** A start or an end in a queue. gap: some before it are not known any more; it has no task. */
+export type TaskEvent = { id: string; gap: true } |
+  { id: string; gap: false; task: string; state: TaskState; attempts: number; at: number };
 export interface TaskPatch {
   order?: number;
   delay?: Span;
@@ -359,6 +362,8 @@ export class Client {
   wait<R = any>(task: TaskLike, options?: CallOptions): Promise<Task<R>>;
   /** What becomes of it, as it comes; the last one is over. */
   watch(task: TaskLike, options?: CallOptions): AsyncGenerator<TaskNews, void>;
+  /** Starts and ends of a queue's tasks, without end; after: the id of one that was heard before. */
+  watchQueue(queue: string, options?: { after?: string; signal?: AbortSignal }): AsyncGenerator<TaskEvent, never>;
   /** Byte for byte; undefined: it is not over. ack: deletes it. */
   result(task: TaskLike, options?: CallOptions & { ack?: boolean }): Promise<Answer | undefined>;
   cancel(task: TaskLike, options?: CallOptions & { force?: boolean }): Promise<Record<string, any>>;

@@ -23,7 +23,7 @@ KINDS = ((segq.PassInvalid, "pass"), (segq.SignatureInvalid, "signature"), (segq
          (segq.ApiError, "api"))
 
 OPERATIONS = """join getQueue poll leave listen verify session getKeys countTasks submitTask submitTasks
-    takeTasks takeTasksOfQueues settleTasks tellProgress getTaskByName cancelTaskByName getTask watchTask cancelTask patchTask
+    takeTasks takeTasksOfQueues settleTasks tellProgress getTaskByName cancelTaskByName getTask watchTask watchQueue cancelTask patchTask
     getTaskResult completeTask extendTask getGroup sealGroup cancelGroup listSchedules putSchedule getSchedule deleteSchedule runSchedule
     getCall postCall putCall patchCall deleteCall
     getRoutedCall postRoutedCall putRoutedCall patchRoutedCall deleteRoutedCall""".split()
@@ -136,6 +136,10 @@ class Adapter:
             state = t.state
             self.say(id=n, event={"state": state, "position": t.position, "progress": t.raw.get("progress")})
         return {"state": state}
+
+    def do_watch_queue(self, n, queue, after=None):
+        for e in self.client.watch_queue(queue, after=after):
+            self.say(id=n, event=e._asdict())
 
     def do_look(self, n, task):
         return self.client.look(task).raw

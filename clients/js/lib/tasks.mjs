@@ -168,11 +168,48 @@ export class Tasks {
         s.patienceMs = BEAT_MS;
         try {
           for await (const e of s.events()) {
+            if (e.event === 'beat') continue;
             const said = parsed(e.data);
             if (e.event === 'gone') throw errorOf(said.status, said);
             if (e.event === 'away') pause = Math.min(86400000, said.poll_after_ms || 0);
             if (e.event === 'message' || e.event === 'end') yield { task: id, ...said };
             if (e.event === 'end') return;
+          }
+        } catch (e) {
+          if (!(e instanceof NetworkError)) throw e;
+          this.transport.rotate(router); // it may be dead: another one knows
+        }
+      }
+      await sleep(pause, signal);
+    }
+  }
+
+  /** Starts and ends of a queue's tasks, as they come, without end (TaskEvent). A stream that breaks off is asked
+   * for again behind the last one; after: the id of one that was heard before. The token may `look`. */
+  async* watchQueue(queue, { after = '', signal } = {}) {
+    for (let last = after;;) {
+      const s = await this.transport.untilAnswered(async router => {
+        const a = await this.transport.stream(router, 'GET', `/v1/queues/${path(queue)}/tasks/events`, {
+          headers: { Accept: 'text/event-stream', ...(last && { 'Last-Event-ID': last }) }, signal });
+        if (a.status !== 200 && a.status !== 204) judge(await a.read());
+        return a;
+      }, { signal });
+      const router = this.transport.routers[0];
+      let pause = 1000;
+      if (s.status === 204) { // no room
+        s.close();
+        pause = Math.max(pause, retryAfter(s.headers.get('retry-after')) || 0);
+      } else {
+        s.patienceMs = BEAT_MS;
+        try {
+          for await (const e of s.events()) {
+            last = e.id || last;
+            if (e.event === 'beat') continue;
+            const said = parsed(e.data);
+            if (e.event === 'gone') throw errorOf(said.status, said);
+            if (e.event === 'away') pause = Math.min(86400000, said.poll_after_ms || 0);
+            if (e.event === 'gap') yield { id: last, gap: true };
+            if (e.event === 'message') yield { id: last, gap: false, ...said };
           }
         } catch (e) {
           if (!(e instanceof NetworkError)) throw e;

@@ -10,7 +10,7 @@ from .errors import *  # noqa: F401,F403
 from .gate import Gate, Pass, Verdict, sign_claim
 from .people import Line, Ticket
 from .scope import Scope
-from .tasks import Operator, Row, Task, task_body, traceparent
+from .tasks import Operator, Row, Task, TaskEvent, task_body, traceparent
 from .transport import VERSION as __version__
 from .transport import Answer, Stream
 from .webhooks import Webhook
@@ -19,7 +19,7 @@ from .worker import Bytes, Job, Nack, Worker
 __all__ = [
     "Bytes",
     "Answer", "AsyncClient", "AsyncLine", "AsyncStream", "Client", "Gate", "Job", "Line", "Nack", "Operator",
-    "Pass", "Row", "Scope", "Stream", "Task", "Ticket", "Verdict", "Webhook", "Worker", "__version__",
+    "Pass", "Row", "Scope", "Stream", "Task", "TaskEvent", "Ticket", "Verdict", "Webhook", "Worker", "__version__",
     "sign_claim", "task_body", "traceparent",
     "ApiError", "BadRequest", "Cancelled", "Conflict", "DeadlineExceeded", "Forbidden", "Gone", "NetworkError",
     "NotFound", "OutcomeUnknown", "PassExpired", "PassInvalid", "PassNotYetValid", "SegqError",

@@ -12,7 +12,7 @@ from typing import Any, AsyncIterator, Callable, Iterable, Iterator, List, Mappi
 from .client import Client
 from .people import Line, Ticket
 from .scope import Scope
-from .tasks import Row, Task, TaskLike
+from .tasks import Row, Task, TaskEvent, TaskLike
 from .transport import Answer, Stream
 
 T = TypeVar("T")
@@ -153,6 +153,9 @@ class AsyncClient:
 
     def watch(self, task: TaskLike) -> AsyncIterator[Task]:
         return self._threads.each(self.sync.watch(task))
+
+    def watch_queue(self, queue: str, *, after: Optional[str] = None) -> AsyncIterator[TaskEvent]:
+        return self._threads.each(self.sync.watch_queue(queue, after=after))
 
     async def result(self, task: TaskLike, *, ack: bool = False) -> Optional[Answer]:
         return await self._threads.run(self.sync.result, task, ack=ack)

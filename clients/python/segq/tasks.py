@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 from .errors import ApiError, NetworkError, SegqError, TaskFailed, Unavailable, error_of
 from .scope import Scope, current
-from .transport import Answer, Backoff, Stream, Transport
+from .transport import Answer, Backoff, Stream, Transport, seconds
 
 Span = Union[str, int, float, datetime.timedelta]
 FINAL = ("succeeded", "dead", "cancelled", "expired")
@@ -64,6 +64,16 @@ class Row(NamedTuple):
     status: int
     task: Optional[str]
     error: Optional[SegqError]
+
+
+class TaskEvent(NamedTuple):
+    """A start or an end in a queue. gap: some before it are not known any more; it has no task."""
+    id: str
+    gap: bool
+    task: str = ""
+    state: str = ""      # running, or how it ended
+    attempts: int = 0
+    at: float = 0.0
 
 
 TaskLike = Union[Task, str]
@@ -265,6 +275,40 @@ class Tasks:
                                 return
                 except (NetworkError, ValueError, KeyError, TypeError):  # its router may be dead: another one knows
                     self.transport.rotate(router)
+            current().sleep(pause)
+
+    def watch_queue(self, queue: str, *, after: Optional[str] = None) -> Iterator[TaskEvent]:
+        """Starts and ends of a queue's tasks, as they come, without end. A stream that breaks off is asked for
+        again behind the last one; after: the `id` of one that was heard before. The token may `look`."""
+        last = after or ""
+
+        def ask(router: str) -> Stream:
+            s = self.transport.stream(router, "GET", f"/v1/queues/{_q(queue)}/tasks/events", headers={
+                "Accept": "text/event-stream", **({"Last-Event-ID": last} if last else {})})
+            if s.status not in (200, 204):
+                self.transport.judge(s.read())
+            return s
+        while True:
+            s, pause = self.transport.until_answered(ask), 1.0
+            router = self.transport.routers[0]
+            if s.status == 204:  # no room
+                pause = max(pause, seconds(s.headers.get("retry-after")) or 0.0)
+            s.patience = BEAT_S
+            try:
+                with s:
+                    for name, data, n in s.events() if s.status == 200 else ():
+                        said = json.loads(data)
+                        if name == "gone":
+                            raise error_of(said["status"], said)
+                        if name == "away":
+                            pause = said["poll_after_ms"] / 1000
+                        last = n or last
+                        if name == "gap":
+                            yield TaskEvent(last, True)
+                        elif name == "message":
+                            yield TaskEvent(last, False, said["task"], said["state"], said["attempts"], said["at"])
+            except (NetworkError, ValueError, KeyError, TypeError):  # its router may be dead: another one knows
+                self.transport.rotate(router)
             current().sleep(pause)
 
     def result(self, task: TaskLike, *, ack: bool = False) -> Optional[Answer]:

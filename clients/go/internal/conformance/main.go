@@ -23,7 +23,7 @@ import (
 )
 
 var operations = strings.Fields(`join getQueue poll leave listen verify session getKeys countTasks submitTask submitTasks
-	takeTasks takeTasksOfQueues settleTasks tellProgress getTaskByName cancelTaskByName getTask watchTask cancelTask
+	takeTasks takeTasksOfQueues settleTasks tellProgress getTaskByName cancelTaskByName getTask watchTask watchQueue cancelTask
 	patchTask 	getTaskResult completeTask extendTask getGroup sealGroup cancelGroup listSchedules putSchedule getSchedule
 	deleteSchedule runSchedule getCall postCall putCall patchCall deleteCall
 	getRoutedCall postRoutedCall putRoutedCall patchRoutedCall deleteRoutedCall`)
@@ -39,6 +39,7 @@ type request struct {
 	TimeoutS    float64           `json:"timeout_s"`
 	RetryForS   float64           `json:"retry_for_s"`
 	Queue       string            `json:"queue"`
+	After       string            `json:"after"`
 	Ask         string            `json:"ask"`
 	Secret      string            `json:"secret"`
 	Kid         string            `json:"kid"`
@@ -206,7 +207,7 @@ func init() {
 		"wait_pass": waitPass, "poll": poll, "leave": leave, "check_pass": checkPass, "verify_pass": verifyPass,
 		"serve": serve, "claim": claim, "submit": submit, "submit_many": submitMany, "wait_task": waitTask, "look": look,
 		"cancel": cancelTask, "group": group, "call": call, "follow": follow, "fields": fields, "webhook": webhook,
-		"work": work, "stop": stop, "watch": watch,
+		"work": work, "stop": stop, "watch": watch, "watch_queue": watchQueue,
 	}
 }
 
@@ -439,6 +440,10 @@ func watch(ctx context.Context, s *session, r *request) (any, error) {
 		return nil, err
 	}
 	return object{"state": t.State}, nil
+}
+
+func watchQueue(ctx context.Context, s *session, r *request) (any, error) {
+	return nil, s.WatchQueue(ctx, r.Queue, r.After, func(e *segq.TaskEvent) { r.event(e) })
 }
 
 func follow(ctx context.Context, s *session, r *request) (any, error) {

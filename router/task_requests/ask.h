@@ -57,6 +57,8 @@ void ask_end_take(struct ask *a);
 /* Ends waits of takes when the router drains: with nothing, as if their time were over. Tasks that a node
  * hands out in this very moment go back. */
 void asks_drain(struct tasking *t);
+/* Ends takes that wait with nothing; what their nodes send meanwhile goes back. */
+void asks_end_waits(struct tasking *t);
 
 /* The link to the node is there. */
 bool task_link_is_up(const struct tasking *t, node_no node);

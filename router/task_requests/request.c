@@ -13,6 +13,7 @@
 #include "router/task_api/body_at.h"
 #include "router/task_api/call_cost.h"
 #include "router/task_api/raw_body.h"
+#include "router/task_requests/ask.h"
 #include "router/task_requests/feed.h"
 #include "router/task_requests/group.h"
 #include "router/task_requests/schedule.h"
@@ -261,6 +262,7 @@ void task_rights_changed(struct tasking *t)
         if (no.why != NULL)
             watch_deny(w, (uint8_t)no.problem, no.why);
     }
+    asks_end_waits(t);
 }
 
 /* A submission without any token may have a claim. True: that has been answered. */

@@ -10,7 +10,8 @@
 void task_request(struct tasking *t, struct httpd_req *req, const struct http_req *q,
                   const struct api_req *a, bool servers);
 
-/* Once the tokens' file was read again: open answers end whose tokens may no more. */
+/* Once the tokens' file was read again: feeds end whose tokens may no more; takes that wait end with no tasks, and
+ * the workers ask again. */
 void task_rights_changed(struct tasking *t);
 
 /* q: of a request whose body is above HTTP_MAX_BODY, the head. Returns the bytes that it may have if a server asks

@@ -397,3 +397,24 @@ Test(watch_http, a_file_that_is_refused_and_streams_of_tasks_change_nothing)
     turns(30);
     cr_expect(!came("event: gone") && w.r->watches == 1);
 }
+
+Test(watch_http, a_take_that_waits_is_asked_again)
+{
+    static const char *const body[] = { "{\"wait\":\"30s\"}", "{\"wait\":\"30s\",\"queues\":[\"images\",\"ride/7\"]}" };
+    static const char *const path[] = { "/v1/queues/images/tasks/take", "/v1/tasks/take" };
+
+    for (unsigned i = 0; i < 2; i++) {
+        reload("take images,ride/*");
+        node.holds_waits = true;
+        node.unheard = node.n_held = 0;
+        n_got = 0;
+        got[0] = '\0';
+        say_with("POST", path[i], bearer, body[i]);
+        UNTIL(node.n_held == i + 1);
+        reload("look ride/*");
+        UNTIL(came("{\"tasks\":[]"));
+        UNTIL(node.unheard != 0); /* so that no task goes to it meanwhile */
+        node.holds_waits = false;
+        cr_expect_eq(ask("POST", path[i], body[i]), 403, "%s", got);
+    }
+}

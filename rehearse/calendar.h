@@ -19,7 +19,6 @@ struct person { /* a row: 40 bytes; times in ms from the start, 0 = not yet */
     uint32_t place;     /* told last */
     uint16_t seg;
     uint8_t state;      /* enum person_state */
-    uint8_t turn;       /* backend: a crash ends its turn */
 };
 
 struct calendar {

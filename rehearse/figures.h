@@ -34,12 +34,14 @@ struct figures {
     char why[FIGURES_WHYS][NAME_MAX_LEN + 1];
     uint32_t why_s[FIGURES_WHYS], n_why;
     struct mark mark[FIGURES_MARKS];
-    uint32_t n_marks;
+    uint32_t n_marks, more_marks; /* more: there was no room for them */
     /* sums */
     uint64_t people, joined, refused, admitted, gave_up, timed_out, no_shows, waiting, ready, coming;
     uint64_t polls, held, late, thrown_out, crashes, overtaken, out_of_order, grew, over_limit;
+    double boost;     /* the most that no-shows added to the rate: a factor, from 1 */
     double slowest_s; /* the longest that an answer took, for lack of CPU */
     struct bin bin[FIGURES_BINS], all;
+    double goal[4]; /* p50, p95, p99, longest: who still waits waits without end (INFINITY) */
 };
 
 SQ_CHECK int figures_init(struct figures *f, uint32_t seconds, uint32_t routers, uint32_t procs);

@@ -12,8 +12,8 @@
 #define MOST   520 /* points of a line: more seconds than that are drawn as means */
 
 static const char style[] =
-    "svg{width:100%;height:auto;display:block}.axis{stroke:var(--line);stroke-width:1}"
-    "svg text{fill:var(--soft);font-size:11px}.curve{fill:none;stroke-width:1.6}.mark{stroke:var(--bad);"
+    "figure>div{overflow-x:auto}svg{width:100%;min-width:50rem;height:auto;display:block}.axis{stroke:var(--line);stroke-width:1}"
+    "svg text{fill:var(--soft);font-size:12px}.curve{fill:none;stroke-width:1.6}.mark{stroke:var(--bad);"
     "stroke-dasharray:3 3}.key{display:inline-block;margin:0 1.2em 0 0;white-space:nowrap}"
     ".key i{display:inline-block;width:1.4em;height:.3em;margin-right:.4em;vertical-align:middle}"
     ".c0{stroke:var(--c0)}.c1{stroke:var(--c1)}.c2{stroke:var(--c2)}.c3{stroke:var(--c3)}.c4{stroke:var(--c4)}"
@@ -82,8 +82,9 @@ static void put_axes(struct buf *b, const struct figures *f, double top)
                    LEFT - 6, y + 4, v);
     }
     step = step_of(minutes * 0.5);
-    for (double m = 0; m <= minutes; m += step)
-        buf_printf(b, "<text x=%.1f y=%d text-anchor=middle>%g m</text>", x_of(m, minutes), BOTTOM + 16, m);
+    for (double m = 0; m <= minutes; m += step) /* one at the right edge ends there */
+        buf_printf(b, "<text x=%.1f y=%d text-anchor=%s>%g m</text>", x_of(m, minutes), BOTTOM + 18,
+                   x_of(m, minutes) > RIGHT - 20 ? "end" : "middle", m);
 }
 
 static void put_curve(struct buf *b, const struct figures *f, const struct graph *g, unsigned k, uint32_t by,
@@ -127,13 +128,13 @@ void graph_put(struct buf *b, const struct figures *f, const struct graph *g)
             buf_printf(b, " %u", g->s[k].arg);
         buf_str(b, "</span>");
     }
-    buf_printf(b, "</figcaption><svg viewBox=\"0 0 %d %d\" role=img aria-label=\"%s, at most %.4g %s\">", WIDTH, HEIGHT,
+    buf_printf(b, "</figcaption><div tabindex=0><svg viewBox=\"0 0 %d %d\" role=img aria-label=\"%s, at most %.4g %s\">", WIDTH, HEIGHT,
                g->title, top, g->unit);
     put_axes(b, f, top);
     for (unsigned k = 0; k < g->n; k++)
         put_curve(b, f, g, k, by, top);
     put_marks(b, f);
-    buf_str(b, "</svg></figure>\n");
+    buf_str(b, "</svg></div></figure>\n");
 }
 
 void graph_put_limits(struct buf *b, const struct figures *f)
@@ -144,7 +145,7 @@ void graph_put_limits(struct buf *b, const struct figures *f)
         graph_text(b, f->why[i]);
         buf_str(b, "</span>");
     }
-    buf_printf(b, "</figcaption><svg viewBox=\"0 0 %d 24\" role=img aria-label=\"what limited the releases\">", WIDTH);
+    buf_printf(b, "</figcaption><div tabindex=0><svg viewBox=\"0 0 %d 24\" role=img aria-label=\"what limited the releases\">", WIDTH);
     for (uint32_t i = 0, end; i < f->n; i = end) {
         for (end = i + 1; end < f->n && f->s[end].why == f->s[i].why;)
             end++;
@@ -153,5 +154,5 @@ void graph_put_limits(struct buf *b, const struct figures *f)
         graph_text(b, f->why[f->s[i].why]);
         buf_printf(b, " from %u to %u s</title></rect>", i, end);
     }
-    buf_str(b, "</svg></figure>\n");
+    buf_str(b, "</svg></div></figure>\n");
 }

@@ -22,7 +22,7 @@ static void backend_tick(struct play *p)
         p->f->crashes++;
         p->f->thrown_out += p->inside;
         p->inside = 0;
-        p->turn++;
+        p->crashed = p->now;
         p->down_until = p->now + (uint32_t)b->restart_ms;
     }
     if (p->now - p->sampled < b->sample_ms && p->sampled != 0)
@@ -85,6 +85,23 @@ static uint64_t pop(struct play *p, uint64_t n)
     return n - left;
 }
 
+static void judge(struct play *p, const struct release_in *in, uint64_t got)
+{
+    double rate = p->rel.rate_per_s * in->boost;
+    bool by_slots = p->d.mode != MODE_RATE && p->d.state != DEF_PASSTHROUGH;
+    uint64_t over = by_slots && got > in->slots ? got - in->slots : 0;
+
+    if (p->d.mode != MODE_SLOTS) {
+        /* two ticks may come together, of the rate before, and a fraction is carried: a debt of 2 */
+        p->may = fmin(p->may, 2 + 0.2 * fmax(rate, p->may_rate)) + rate * TICK_MS / 1000 - (double)got;
+        over = u64_max(over, p->may < -2 ? (uint64_t)ceil(-2 - p->may) : 0);
+        p->may = fmax(-2, p->may);
+        p->may_rate = rate;
+        p->f->boost = fmax(p->f->boost, in->boost);
+    }
+    p->f->over_limit += over;
+}
+
 static void release(struct play *p)
 {
     const struct metric *metrics[16];
@@ -105,15 +122,7 @@ static void release(struct play *p)
     p->allowed = p->d.mode == MODE_SLOTS ? p->release_per_s : out.allowed_per_s;
     got = pop(p, out.n[0]);
     release_refund(&p->rel, out.n[0] - got, p->rel.rate_per_s * TICK_MS / 1000);
-    /* two ticks may come together, and a fraction is carried */
-    p->may = fmin(p->may, 2 + 0.2 * p->rel.rate_per_s * p->d.no_show_boost) +
-             p->rel.rate_per_s * p->d.no_show_boost * TICK_MS / 1000;
-    if (p->d.mode != MODE_SLOTS) {
-        p->f->over_limit += (double)got > p->may + 2 ? got - (uint64_t)p->may : 0;
-        p->may = fmax(0, p->may - (double)got);
-    } else {
-        p->f->over_limit += got > in.slots ? got - in.slots : 0;
-    }
+    judge(p, &in, got);
 }
 
 /* ---- what people are told ---- */

@@ -132,6 +132,7 @@ uint64_t night_arrived(const struct night *n, msec_t ms)
 static int events_check(const struct night *n, struct err *e)
 {
     const struct night_event *v = n->events.v;
+    const struct queue_def *d = night_queue(n);
     int64_t routers = n->cluster.routers;
 
     for (size_t i = 0; i < n->events.n; i++) {
@@ -139,6 +140,10 @@ static int events_check(const struct night *n, struct err *e)
             return err_set(e, SQ_EINVAL, "events[%zu].at: the night is over by then (for)", i);
         if (i > 0 && v[i].at_ms < v[i - 1].at_ms)
             return err_set(e, SQ_EINVAL, "events[%zu].at: earlier than the event before it", i);
+        if (v[i].what == SET_RATE && (v[i].value > 1e6 || d->mode == MODE_SLOTS))
+            return err_set(e, SQ_EINVAL, "events[%zu].value: a rate is at most 1000000, and of mode rate or both", i);
+        if (v[i].what == SET_MAX && (v[i].value < 1 || d->mode == MODE_RATE))
+            return err_set(e, SQ_EINVAL, "events[%zu].value: max_active is at least 1, and of mode slots or both", i);
         routers += v[i].what == ADD_ROUTER;
         if (routers > NIGHT_ROUTERS_MAX)
             return err_set(e, SQ_EINVAL, "events[%zu]: more than %d routers", i, NIGHT_ROUTERS_MAX);
@@ -180,11 +185,12 @@ static int queue_check(const struct night *n, struct err *e)
 int night_check(const struct night *n, struct err *e)
 {
     const struct night_point *p = n->crowd.arrivals.v;
-    uint64_t all = night_arrived(n, n->for_ms);
+    uint64_t all;
 
     for (size_t i = 1; i < n->crowd.arrivals.n; i++)
         if (p[i].at_ms < p[i - 1].at_ms)
             return err_set(e, SQ_EINVAL, "crowd.arrivals[%zu].at: earlier than the point before it", i);
+    all = night_arrived(n, n->for_ms);
     if (all == 0 || all > NIGHT_PEOPLE_MAX)
         return err_set(e, SQ_EINVAL, "crowd.arrivals: %llu people come; from 1 to %d are allowed",
                        (unsigned long long)all, NIGHT_PEOPLE_MAX);

@@ -62,7 +62,7 @@ static void put_table(struct buf *b, const struct played *v, size_t n)
     buf_init(&text);
     report_table(&text, v, n);
     buf_byte(&text, 0);
-    buf_str(b, "<pre>");
+    buf_str(b, "<pre tabindex=0>");
     graph_text(b, text.failed ? "" : (const char *)text.data);
     buf_str(b, "</pre>\n");
     b->failed |= text.failed;
@@ -74,7 +74,7 @@ static void put_verdicts(struct buf *b, const struct played *x)
     struct verdict v[FIGURES_VERDICTS];
 
     (void)figures_judge(&x->f, &x->night, v);
-    buf_str(b, "<table><tr><th>promise<th><th>\n");
+    buf_str(b, "<table><tr><th>promise<th>kept?<th>figures\n");
     for (unsigned i = 0; i < FIGURES_VERDICTS; i++)
         buf_printf(b, "<tr><td>%s<td class=%s>%s<td>%s\n", v[i].promise, v[i].kept ? "ok" : "not",
                    v[i].kept ? "kept" : "NOT KEPT", v[i].said);
@@ -126,10 +126,10 @@ void page_html(struct buf *b, const struct played *v, size_t n)
 {
     buf_str(b, head);
     graph_style(b);
-    buf_str(b, "</style>\n<h1>Rehearsal</h1>\n");
+    buf_str(b, "</style>\n<main><h1>Rehearsal</h1>\n");
     if (n > 1)
         put_table(b, v, n);
     for (size_t i = 0; i < n; i++)
         put_night(b, &v[i]);
-    buf_str(b, "</html>\n");
+    buf_str(b, "</main></html>\n");
 }

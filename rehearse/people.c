@@ -151,7 +151,6 @@ static void enter(struct play *p, uint32_t i)
     p->entries++;
     x->in = p->now;
     x->state = INSIDE;
-    x->turn = p->turn;
     p->inside++;
     due(p, i, (uint64_t)p->now + span(p, &p->n->crowd.stay));
 }
@@ -244,7 +243,7 @@ static void was_silent(struct play *p, uint32_t i)
 
 static void leaves(struct play *p, struct person *x)
 {
-    if (x->turn == p->turn)
+    if (x->in > p->crashed) /* who came in by then was thrown out */
         p->inside--;
     x->state = OVER;
 }

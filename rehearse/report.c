@@ -2,6 +2,9 @@
 #include "rehearse/report.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#include "common/http/problem.h"
 
 #define ROWS 12 /* at most, by arrival */
 
@@ -72,6 +75,8 @@ static void put_one(struct buf *b, const struct played *x)
         report_span(s[0], f->mark[i].ms / 1000.0);
         buf_printf(b, "  after %s: %s\n", s[0], f->mark[i].text);
     }
+    if (f->more_marks > 0)
+        buf_printf(b, "  and %u events more\n", f->more_marks);
     (void)figures_judge(f, &x->night, v);
     for (unsigned i = 0; i < FIGURES_VERDICTS; i++)
         buf_printf(b, "  %-4s %-30s %s\n", v[i].kept ? "ok" : "NOT", v[i].promise, v[i].said);
@@ -150,10 +155,12 @@ static void put_json(struct buf *b, const struct played *x)
     const struct figures *f = &x->f;
     struct verdict v[FIGURES_VERDICTS];
 
-    buf_printf(b, "{\"variant\":\"%s\",\"routers\":%u,\"segment_nodes\":%u,\"people\":%llu,\"joined\":%llu,"
+    buf_str(b, "{\"variant\":");
+    json_utf8(b, x->name, strlen(x->name));
+    buf_printf(b, ",\"routers\":%u,\"segment_nodes\":%u,\"people\":%llu,\"joined\":%llu,"
                   "\"admitted\":%llu,\"waiting\":%llu,\"gave_up\":%llu,\"timed_out\":%llu,\"no_shows\":%llu,\"refused\":%llu,\"polls\":%llu,"
                   "\"crashes\":%llu,\"slowest_answer_s\":%g",
-               x->name, f->routers, f->procs - f->routers, (unsigned long long)f->people, (unsigned long long)f->joined,
+               f->routers, f->procs - f->routers, (unsigned long long)f->people, (unsigned long long)f->joined,
                (unsigned long long)f->admitted, (unsigned long long)(f->waiting + f->ready + f->coming),
                (unsigned long long)f->gave_up, (unsigned long long)f->timed_out, (unsigned long long)f->no_shows,
                (unsigned long long)f->refused, (unsigned long long)f->polls, (unsigned long long)f->crashes,

@@ -51,11 +51,10 @@ struct play {
     double join_per_s, release_per_s, allowed;
     uint32_t inside, ready; /* in the backend; let in, and not there yet */
     double entries;                  /* a second, lately */
-    uint32_t down_until, sampled;    /* backend */
-    uint8_t turn;
+    uint32_t down_until, crashed, sampled; /* backend */
     double value;                    /* metric, before it is read */
     uint32_t last_order;             /* released last */
-    double may;                      /* released beyond: over the limit */
+    double may, may_rate;            /* released beyond: over the limit; the rate of it */
     struct second sec;
     uint64_t gone;
 };

@@ -167,10 +167,7 @@ static int read_goal(struct goal *g, const char *text)
 /* People who still wait when the night is over count as waits without end. */
 static bool is_reached(const struct goal *g, const struct figures *f)
 {
-    const double share[] = { 0.5, 0.95, 0.99, 1 }, wait[] = { f->all.p50, f->all.p95, f->all.p99, f->all.most };
-    double still = (double)(f->waiting + f->coming), all = still + (double)f->admitted;
-
-    return f->admitted > 0 && still <= (1 - share[g->which]) * all && wait[g->which] * 1000 < (double)g->below_ms;
+    return f->goal[g->which] * 1000 < (double)g->below_ms;
 }
 
 static int play_value(struct played *x, const char *file, struct variants *v, double value)
@@ -214,6 +211,14 @@ static int find_least(struct played *x, size_t *n, size_t *best, const char *fil
 
 /* ---- answers ---- */
 
+/* For scripts: a night that breaks a promise is no success. */
+static int kept(const struct played *v)
+{
+    struct verdict judged[FIGURES_VERDICTS];
+
+    return figures_judge(&v->f, &v->night, judged) == 0 ? CTL_OK : CTL_REFUSED;
+}
+
 static int write_page(const char *file, const struct played *v, size_t n)
 {
     struct buf b;
@@ -232,13 +237,11 @@ static int write_page(const char *file, const struct played *v, size_t n)
 
 static void say_best(const struct ctl *c, const struct played *v, size_t n, size_t best)
 {
-    struct verdict judged[FIGURES_VERDICTS];
-
     if (best == n)
         (void)ctl_fail(CTL_REFUSED, "no value of the range does it: %s", c->find);
     else
         fprintf(stderr, "the least that does it: %s%s\n", v[best].name,
-                figures_judge(&v[best].f, &v[best].night, judged) > 0 ? "; but not every promise is kept" : "");
+                kept(&v[best]) != CTL_OK ? "; but not every promise is kept" : "");
 }
 
 static int print_all(const struct ctl *c, const struct played *v, size_t n)
@@ -291,7 +294,7 @@ static int find(const struct ctl *c, struct played *v, const char *file, struct 
     if (rc != CTL_OK)
         return rc;
     say_best(c, v, n, best);
-    return best < n ? CTL_OK : CTL_REFUSED;
+    return best < n ? kept(&v[best]) : CTL_REFUSED;
 }
 
 int cmd_rehearse(struct ctl *c, char **argv)
@@ -318,6 +321,8 @@ int cmd_rehearse(struct ctl *c, char **argv)
         rc = play_all(v, &n, argv[0], &vary);
         if (rc == CTL_OK)
             rc = print_all(c, v, n);
+        if (rc == CTL_OK && n == 1) /* several are compared */
+            rc = kept(v);
     }
     all_over(v);
     return rc;

@@ -26,8 +26,8 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 LIST = os.path.join(HERE, "list.txt")
-SOURCES = ["Makefile", "VERSION", "common", "router", "segment", "task", "queuemng", "proto", "tests", "conf",
-           "deploy", "clients"]
+SOURCES = ["Makefile", "VERSION", "common", "router", "segment", "task", "queuemng", "rehearse", "proto", "tests",
+           "conf", "deploy", "clients"]
 OBJECTS = "build/mutant"
 SEEDS = 1000  # of the simulation, for those that nothing else catches
 CHUNK = 50    # seeds at a time

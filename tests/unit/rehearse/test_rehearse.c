@@ -1,5 +1,6 @@
 /* Nights that are rehearsed: what arithmetic says, what the policy says, and that nobody is lost. */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "common/config/cfg.h"
@@ -15,8 +16,8 @@ static struct played *night(const char *queue, const char *rest)
     char text[2000];
 
     snprintf(text, sizeof(text),
-             "for: 20m\nqueues: [{name: q, direct_entry: false, %s}]\n%s\n%s\n",
-             queue, strstr(rest, "backend:") != NULL ? "" : "backend: {per_person: 0, per_release: 0}", rest);
+             "%squeues: [{name: q, direct_entry: false, %s}]\n%s\n%s\n",
+             strncmp(rest, "for: ", 5) == 0 ? "" : "for: 20m\n", queue, strstr(rest, "backend:") != NULL ? "" : "backend: {per_person: 0, per_release: 0}", rest);
     cr_assert_eq(cfg_parse_yaml(&doc, text, strlen(text), "night.yaml", &e), 0, "%s", e.text);
     cr_assert_eq(cfg_bind(&x->night, sizeof(x->night), night_keys, doc, "night.yaml", &e), 0, "%s", e.text);
     cfg_node_free(doc);
@@ -181,6 +182,99 @@ Test(rehearse, one_of_several_queues_is_played)
         cr_assert(i < 2 ? strncmp(e.text, "crowd.queue", 11) == 0 : night_queue(&n)->release_per_s == 50, "%s", e.text);
         cfg_clear(&n, night_keys);
     }
+}
+
+/* A backend that goes down each second throws out only who was inside by then: 300 times and more. */
+Test(rehearse, many_crashes_count_who_is_inside)
+{
+    struct played *x = night("release_per_s: 50", "for: 30m\ncrowd: {arrivals: [{at: 0s, per_s: 20}, {at: 15m, per_s: 20}], "
+                             "patience: {kind: none}, no_shows: 0, stay: {kind: uniform, mean: 5m}}\n"
+                             "backend: {base: 10, per_person: 1, crash_above: 25, restart: 1s}");
+
+    cr_assert_gt(x->f.crashes, 300);
+    cr_assert_gt(x->f.more_marks, 0, "marks beyond the room for them are counted");
+    cr_assert_leq(x->f.thrown_out, x->f.admitted);
+    cr_assert_eq(x->f.s[x->f.n - 1].inside, 0, "%u inside when all have left", x->f.s[x->f.n - 1].inside);
+    over(x);
+}
+
+/* 1000 come, 960 are in at the end: the 40 others count, so 95 % of all is 99 % of those. */
+Test(rehearse, who_still_waits_counts_in_the_goal)
+{
+    struct played *x = night("release_per_s: 1", "for: 16m\ncrowd: {arrivals: [{at: 0s, per_s: 1000}, {at: 1s, per_s: 1000}], "
+                             "patience: {kind: none}, no_shows: 0, " STAY);
+    double all = (double)(x->f.admitted + x->f.waiting + x->f.ready);
+
+    cr_assert_eq(all, 1000);
+    cr_assert_gt(x->f.waiting, 30);
+    cr_assert_float_eq(x->f.all.p95, 0.95 * (double)x->f.admitted, 5, "%f", x->f.all.p95);
+    cr_assert_float_eq(x->f.goal[1], 0.95 * all, 5, "%f of all", x->f.goal[1]);
+    cr_assert(isinf(x->f.goal[2]) && isinf(x->f.goal[3]));
+    over(x);
+}
+
+/* Paused for a minute: nobody goes in meanwhile, and the last one waits a minute longer. */
+Test(rehearse, a_pause_delays_by_its_length)
+{
+    struct played *x = night("release_per_s: 50", CROWD STAY "\nevents: [{at: 60s, what: state, state: paused}, "
+                             "{at: 120s, what: state, state: open}]");
+
+    cr_assert_eq(rate_over(x, 61, 119), 0);
+    cr_assert_float_eq(x->f.all.most, 250, 5, "%f", x->f.all.most);
+    all_kept(x);
+    over(x);
+}
+
+/* Of the released a third does not come: more are let in, the judge knows by how much, and about the rate comes. */
+Test(rehearse, no_shows_are_made_up_for_within_the_limit)
+{
+    struct played *x = night("release_per_s: 20, no_show_boost: 1.2, claim: 10s",
+                             "crowd: {arrivals: [{at: 0s, per_s: 500}, {at: 20s, per_s: 500}], patience: {kind: none}, no_shows: 33, " STAY);
+
+    cr_assert_float_eq(x->f.boost, 1.2, 1e-6, "%f", x->f.boost);
+    cr_assert_float_eq(rate_over(x, 120, 300), 24, 0.5, "%f", rate_over(x, 120, 300));
+    all_kept(x);
+    over(x);
+}
+
+/* Mode both: neither more people than slots nor more a second than the rate. */
+Test(rehearse, slots_and_rate_are_both_kept)
+{
+    struct played *x = night("mode: both, max_active: 300, release_per_s: 10", CROWD STAY
+                             "\nevents: [{at: 120s, what: max_active, value: 600}]");
+
+    cr_assert_float_eq(rate_over(x, 5, 28), 10, 0.5, "%f", rate_over(x, 5, 28));
+    cr_assert_leq(x->f.s[100].inside, 300);
+    cr_assert_float_eq(rate_over(x, 400, 1000), 10, 0.6, "600 slots, a minute each: %f", rate_over(x, 400, 1000));
+    all_kept(x);
+    over(x);
+}
+
+static int refusal(const char *rest)
+{
+    struct night n = { 0 };
+    struct cfg_node *doc = NULL;
+    struct err e = { 0 };
+    int rc = cfg_parse_yaml(&doc, rest, strlen(rest), "night.yaml", &e);
+
+    if (rc == 0)
+        rc = cfg_bind(&n, sizeof(n), night_keys, doc, "night.yaml", &e);
+    cfg_node_free(doc);
+    if (rc == 0)
+        rc = night_check(&n, &e);
+    cfg_clear(&n, night_keys);
+    return rc;
+}
+
+/* What cannot be or does nothing is refused, not played. */
+Test(rehearse, what_makes_no_sense_is_refused)
+{
+#define NIGHT_ "queues: [{name: a, release_per_s: 5}]\ncrowd: {arrivals: [{at: 0s, per_s: 9}, {at: 9s, per_s: 9}]}\n"
+    cr_assert_eq(refusal(NIGHT_), 0);
+    cr_assert_neq(refusal("queues: [{name: a}]\ncrowd: {arrivals: [{at: 9s, per_s: 9}, {at: 0s, per_s: 9}]}\n"), 0);
+    cr_assert_neq(refusal(NIGHT_ "events: [{at: 1s, what: max_active, value: 5}]\n"), 0, "mode rate has no slots");
+    cr_assert_neq(refusal(NIGHT_ "events: [{at: 1s, what: rate, value: 1000001}]\n"), 0);
+    cr_assert_eq(refusal(NIGHT_ "events: [{at: 1s, what: rate, value: 7}]\n"), 0);
 }
 
 /* The page says what happened, asks for nothing elsewhere, and takes a name as text. */

@@ -243,7 +243,7 @@ static void was_silent(struct play *p, uint32_t i)
 
 static void leaves(struct play *p, struct person *x)
 {
-    if (x->in > p->crashed) /* who came in by then was thrown out */
+    if (x->in > p->crashed) /* a crash threw out who was in by then */
         p->inside--;
     x->state = OVER;
 }

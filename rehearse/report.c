@@ -2,9 +2,6 @@
 #include "rehearse/report.h"
 
 #include <stdio.h>
-#include <string.h>
-
-#include "common/http/problem.h"
 
 #define ROWS 12 /* at most, by arrival */
 
@@ -150,13 +147,25 @@ static void put_seconds(struct buf *b, const struct figures *f)
     buf_byte(b, ']');
 }
 
+/* What the operator typed: a value may have quotes. */
+static void put_text(struct buf *b, const char *s)
+{
+    buf_byte(b, '"');
+    for (; *s != '\0'; s++) {
+        if (*s == '"' || *s == '\\')
+            buf_byte(b, '\\');
+        buf_byte(b, (unsigned char)*s < ' ' ? ' ' : (uint8_t)*s);
+    }
+    buf_byte(b, '"');
+}
+
 static void put_json(struct buf *b, const struct played *x)
 {
     const struct figures *f = &x->f;
     struct verdict v[FIGURES_VERDICTS];
 
     buf_str(b, "{\"variant\":");
-    json_utf8(b, x->name, strlen(x->name));
+    put_text(b, x->name);
     buf_printf(b, ",\"routers\":%u,\"segment_nodes\":%u,\"people\":%llu,\"joined\":%llu,"
                   "\"admitted\":%llu,\"waiting\":%llu,\"gave_up\":%llu,\"timed_out\":%llu,\"no_shows\":%llu,\"refused\":%llu,\"polls\":%llu,"
                   "\"crashes\":%llu,\"slowest_answer_s\":%g",

@@ -293,6 +293,11 @@ Test(rehearse, the_page_is_whole)
     cr_assert_null(strstr((char *)b.data, "nan"));
     cr_assert_null(strstr((char *)b.data, "href="));
     cr_assert_null(strstr((char *)b.data, "src="));
+    buf_reset(&b);
+    snprintf(x->name, sizeof(x->name), "a=\"\\");
+    report_json(&b, x, 1);
+    buf_byte(&b, 0);
+    cr_assert_not_null(strstr((char *)b.data, "{\"variant\":\"a=\\\"\\\\\","), "%.60s", (char *)b.data);
     buf_fini(&b);
     over(x);
 }

@@ -82,7 +82,7 @@ static void put_axes(struct buf *b, const struct figures *f, double top)
                    LEFT - 6, y + 4, v);
     }
     step = step_of(minutes * 0.5);
-    for (double m = 0; m <= minutes; m += step) /* at the right edge a label ends there */
+    for (double m = 0; m <= minutes; m += step) /* labels at the right edge end there */
         buf_printf(b, "<text x=%.1f y=%d text-anchor=%s>%g m</text>", x_of(m, minutes), BOTTOM + 18,
                    x_of(m, minutes) > RIGHT - 20 ? "end" : "middle", m);
 }

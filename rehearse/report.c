@@ -147,7 +147,7 @@ static void put_seconds(struct buf *b, const struct figures *f)
     buf_byte(b, ']');
 }
 
-/* What the operator typed: a value may have quotes. */
+/* Operators type it: a value may have quotes. */
 static void put_text(struct buf *b, const char *s)
 {
     buf_byte(b, '"');

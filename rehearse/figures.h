@@ -1,4 +1,5 @@
-/* figures.h: what came of a night: a row per second, marks, sums, waits by time of arrival. Pure. */
+/* figures.h: what came of a night: a row per second, marks, sums, waits by time of arrival.
+ * Pure. */
 #ifndef SEGQ_REHEARSE_FIGURES_H
 #define SEGQ_REHEARSE_FIGURES_H
 

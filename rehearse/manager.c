@@ -92,7 +92,7 @@ static void judge(struct play *p, const struct release_in *in, uint64_t got)
     uint64_t over = by_slots && got > in->slots ? got - in->slots : 0;
 
     if (p->d.mode != MODE_SLOTS) {
-        /* two ticks may come together, of the rate before, and a fraction is carried: a debt of 2 */
+        /* two ticks may come together, of the rate before; a fraction is carried: a debt of 2 */
         p->may = fmin(p->may, 2 + 0.2 * fmax(rate, p->may_rate)) + rate * TICK_MS / 1000 - (double)got;
         over = u64_max(over, p->may < -2 ? (uint64_t)ceil(-2 - p->may) : 0);
         p->may = fmax(-2, p->may);

@@ -1,4 +1,5 @@
-/* manager.h: the manager's ticks and seconds, with the real policy; the backend; what happens when. Pure. */
+/* manager.h: the manager's ticks and seconds, with the real policy; the backend; what happens
+ * when. Pure. */
 #ifndef SEGQ_REHEARSE_MANAGER_H
 #define SEGQ_REHEARSE_MANAGER_H
 

@@ -1,5 +1,5 @@
-/* night.h: what a rehearsal is given, NIGHT.yaml: the queue's definition, the cluster and its costs,
- * the crowd, the backend, what happens when. Tables only. Pure.
+/* night.h: what a rehearsal is given, NIGHT.yaml: the queue's definition, the cluster and its
+ * costs, the crowd, the backend, what happens when. Tables only. Pure.
  *
  * The room rehearse/ plays that night on a virtual clock:
  *

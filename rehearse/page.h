@@ -1,4 +1,5 @@
-/* page.h: figures as one page of HTML that needs nothing else: light and dark, graphs in SVG. Pure. */
+/* page.h: figures as one page of HTML that needs nothing else: light and dark, graphs in SVG.
+ * Pure. */
 #ifndef SEGQ_REHEARSE_PAGE_H
 #define SEGQ_REHEARSE_PAGE_H
 

@@ -1,4 +1,5 @@
-/* people.c: what each person does when it is its time: joins, polls, gives up, goes in, leaves. Pure. */
+/* people.c: what each person does when it is its time: joins, polls, gives up, goes in, leaves.
+ * Pure. */
 #include "rehearse/people.h"
 
 #include <limits.h>

@@ -272,7 +272,8 @@ static int play_all(struct played *v, size_t *n, const char *file, const struct 
 {
     int rc = CTL_OK;
 
-    for (*n = 0; rc == CTL_OK && *n < (vary->n > 0 ? vary->n : 1); ++*n) /* all are read before one is played */
+    /* all are read before one is played */
+    for (*n = 0; rc == CTL_OK && *n < (vary->n > 0 ? vary->n : 1); ++*n)
         rc = read_night(&v[*n], file, vary, *n);
     for (size_t i = 0; rc == CTL_OK && i < *n; i++)
         rc = play_one(&v[i]);

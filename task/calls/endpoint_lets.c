@@ -185,7 +185,7 @@ msec_t endpoint_when(const struct endpoint *ep, uint64_t running, msec_t now)
 {
     struct rate r = endpoint_rate_now(ep, now);
     msec_t rate = rate_lets(&r, ep->tat, now) ? now : ms_max(rate_when(&r, ep->tat), now + 1);
-    msec_t units = quota_when(&ep->quota);
+    msec_t units = quota_when(&ep->quota, now);
 
     if (ep->def.serial == 0 || !ep->usable || ep->def.paused || ep->def.tripped || ep->def.rate == 0)
         return MSEC_NEVER;

@@ -211,12 +211,12 @@ void quota_returns(struct quota *q, uint64_t cost, msec_t begun, msec_t now)
     settle(q, now);
 }
 
-msec_t quota_when(const struct quota *q)
+msec_t quota_when(const struct quota *q, msec_t now)
 {
     msec_t when = q->none ? MSEC_NEVER : 0;
 
     each_purse (q, k)
-        if (purse_left(&q->purse[k], q->whole[k]) < u64_max(q->needs, 1))
+        if (purse_most(&q->purse[k], q->whole[k], now) < u64_max(q->needs, 1))
             when = MSEC_NEVER; /* when the manager says so */
     each_bucket (q, k) {
         int64_t ns = q->tat[k] - q->rate[k].room_ns + units_ns(&q->rate[k], u64_max(q->needs, 1));

@@ -58,7 +58,7 @@ void quota_owes(struct quota *q, uint64_t units, msec_t now);
  * nothing comes back to a window. */
 void quota_returns(struct quota *q, uint64_t cost, msec_t begun, msec_t now);
 /* The first moment at which the next call fits: that of quota_waits(), or any; MSEC_NEVER. */
-msec_t quota_when(const struct quota *q);
+msec_t quota_when(const struct quota *q, msec_t now);
 /* The moment at which the nth call from now may begin, if those before it cost what calls have cost so far, on
  * average; cost: its own, 0: as they do; one that all nodes together have room for, but not this one, needs a full
  * bucket. 0: at once. */

@@ -22,7 +22,7 @@ Test(quota, without_rates_any_call_may_begin)
     struct quota q = of(NULL, 0, 0);
 
     cr_expect_eq(quota_most(&q, NOW), QUOTA_ANY);
-    cr_expect_eq(quota_when(&q), 0);
+    cr_expect_eq(quota_when(&q, NOW), 0);
     quota_pays(&q, 1000000, NOW);
     cr_expect_eq(quota_most(&q, NOW), QUOTA_ANY);
     cr_expect_not(quota_is_set(&q));
@@ -34,7 +34,7 @@ Test(quota, a_bucket_begins_empty_and_fills_to_its_room)
 
     cr_expect_eq(quota_most(&q, NOW), 0);
     cr_expect_eq(quota_used(&q, 0, NOW), 100);
-    cr_expect_eq(quota_when(&q), NOW + 100);
+    cr_expect_eq(quota_when(&q, NOW), NOW + 100);
     cr_expect_eq(quota_most(&q, NOW + 1000), 10);
     cr_expect_eq(quota_most(&q, NOW + 100000), 100);
     cr_expect_eq(quota_used(&q, 0, NOW + 100000), 0);
@@ -69,7 +69,7 @@ Test(quota, a_part_is_of_rate_and_room)
     cr_expect_eq(quota_most(&q, NOW + 2000), 5);
     cr_expect_eq(quota_most(&q, NOW + 1000000), 25);
     cr_expect_eq(quota_most(&none, NOW + 1000000), 0);
-    cr_expect_eq(quota_when(&none), MSEC_NEVER);
+    cr_expect_eq(quota_when(&none, NOW), MSEC_NEVER);
     quota_define(&none, minute, 1, (struct quota_parts){ .own = UNIT_PARTS }, NOW + 1000000);
     cr_expect_eq(quota_most(&none, NOW + 1000000), 0, "empty behind none");
 }
@@ -94,7 +94,7 @@ Test(quota, changes_of_its_part_neither_make_units_nor_lose_them)
     quota_define(&q, slow, 1, (struct quota_parts){ .own = 100 }, at + 1000000);
     quota_pays(&q, 1, at + 1000000);
     cr_expect_eq(quota_most(&q, at + 1000000), 0, "less than one unit");
-    cr_expect_eq(quota_most(&q, quota_when(&q)), 1, "and one call can still begin some time");
+    cr_expect_eq(quota_most(&q, quota_when(&q, NOW)), 1, "and one call can still begin some time");
 }
 
 Test(quota, a_call_of_more_than_the_room_waits_until_so_many_are_there_and_nothing_is_owed)
@@ -104,7 +104,7 @@ Test(quota, a_call_of_more_than_the_room_waits_until_so_many_are_there_and_nothi
 
     cr_expect_eq(quota_most(&q, at), 100);
     quota_waits(&q, 250, at);
-    cr_expect_eq(quota_when(&q), at + 15000, "idle time before does not count");
+    cr_expect_eq(quota_when(&q, NOW), at + 15000, "idle time before does not count");
     cr_expect_eq(quota_most(&q, at + 14999), 249);
     cr_expect_eq(quota_most(&q, at + 15000), 250);
     cr_expect_eq(quota_most(&q, at + 1000000), 250);
@@ -149,7 +149,7 @@ Test(quota, what_is_owed_has_a_bound)
     for (unsigned i = 0; i < 40; i++) {
         quota_owes(&q, TASK_COST_MAX, NOW);
         cr_expect_eq(quota_most(&q, NOW), 0);
-        cr_expect_gt(quota_when(&q), NOW + 1000 * (msec_t)86400);
+        cr_expect_gt(quota_when(&q, NOW), NOW + 1000 * (msec_t)86400);
     }
 }
 
@@ -262,7 +262,7 @@ Test(quota, without_a_part_of_the_budget_it_keeps_what_it_had_of_its_own)
     quota_define(&q, both, 2, (struct quota_parts){ UNIT_PARTS, UNIT_PARTS, 1 }, NOW);
     quota_define(&q, both, 2, (struct quota_parts){ UNIT_PARTS, 0, 1 }, NOW + 100000);
     cr_expect_eq(quota_most(&q, NOW + 200000), 0);
-    cr_expect_eq(quota_when(&q), MSEC_NEVER);
+    cr_expect_eq(quota_when(&q, NOW), MSEC_NEVER);
     cr_expect_eq(quota_level(&q, 0, NOW + 200000), 200);
     quota_define(&q, both, 2, (struct quota_parts){ UNIT_PARTS, UNIT_PARTS, 1 }, NOW + 200000);
     cr_expect_eq(quota_level(&q, 0, NOW + 200000), 200);
@@ -279,7 +279,7 @@ Test(quota, what_is_owed_stays_owed_while_the_node_has_no_part)
     cr_expect_eq(quota_level(&q, 0, NOW), -30);
     quota_define(&q, second, 1, (struct quota_parts){ 0 }, NOW);
     cr_expect_eq(quota_most(&q, NOW + 5000), 0);
-    cr_expect_eq(quota_when(&q), MSEC_NEVER);
+    cr_expect_eq(quota_when(&q, NOW), MSEC_NEVER);
     quota_define(&q, second, 1, (struct quota_parts){ .own = UNIT_PARTS }, NOW + 5000);
     cr_expect_leq(quota_level(&q, 0, NOW + 5000), -29, "nothing came in meanwhile");
     quota_define(&q, second, 1, (struct quota_parts){ .own = UNIT_PARTS }, NOW + 60000);
@@ -293,6 +293,18 @@ static void follow(struct quota *q, uint64_t no, uint64_t to, uint64_t given, co
     const uint64_t v[WINDOW_NUMBERS] = { no, 0, to, given, 0 };
 
     quota_follow(q, &(struct quota_windows){ v, WINDOW_NUMBERS, 0, fresh, kept }, NOW);
+}
+
+/* Else its node would look again at once, and again, until a manager says more. */
+Test(quota, what_is_left_of_a_window_that_is_over_is_waited_for_no_more)
+{
+    struct quota q = of(minute, 1, UNIT_PARTS);
+
+    follow(&q, 1, NOW + 1000, 50, NULL, false);
+    cr_expect_eq(quota_when(&q, NOW + 999), 0);
+    cr_expect_eq(quota_when(&q, NOW + 1000), MSEC_NEVER);
+    follow(&q, 2, NOW + 2000, 40, NULL, false);
+    cr_expect_eq(quota_when(&q, NOW + 1000), 0);
 }
 
 Test(quota, a_calendar_window_has_what_was_given_until_its_end)

@@ -204,7 +204,7 @@ void quota_returns(struct quota *q, uint64_t cost, msec_t begun, msec_t now)
 {
     q->changed = true;
     each_purse (q, k)
-        if (begun >= q->since[k])
+        if (begun > q->since[k]) /* in that same moment it may have been paid in the one before */
             purse_returns(&q->purse[k], q->purse[k].window.no, cost);
     each_bucket (q, k)
         set_level(q, k, level(q, k, now) + units_ns(&q->rate[k], cost), now);

@@ -319,6 +319,8 @@ Test(quota, a_calendar_window_has_what_was_given_until_its_end)
     cr_expect_eq(quota_nth(&q, 1, 21, NOW), NOW + 1000, "with the next window");
     cr_expect_eq(quota_nth(&q, 1, 20, NOW), 0);
     quota_returns(&q, 10, NOW, NOW);
+    cr_expect_eq(quota_most(&q, NOW), 20, "paid as the window came: in the one before, for all that is known");
+    quota_returns(&q, 10, NOW + 1, NOW + 1);
     cr_expect_eq(quota_most(&q, NOW), 30);
     follow(&q, 2, NOW + 2000, 40, NULL, false);
     quota_pays(&q, 15, NOW);

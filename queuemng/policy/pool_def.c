@@ -93,7 +93,7 @@ const struct cfg_key pool_def_keys[] = {
       "most tasks of one queue that are not over", 0, 0, 0 },
     { "max_waiting_units", CFG_INT, AT(max_waiting_units), "0", 0, (double)WAITING_UNITS_MAX, true,
       "most units (cost) of one queue's tasks that wait: in line, for their moment, or between two attempts; "
-      "what does not fit is refused (503 queue_full); where none waits any task has room; 0 = any number", 0, 0, 0 },
+      "what does not fit is refused (503 queue_full); where none waits any task that may start at once has room; 0 = any number", 0, 0, 0 },
     { "max_wait", CFG_MS, AT(max_wait_ms), "0", 0, LIFE_MAX, true,
       "a submission whose wait is estimated to be longer is refused at once (429 wait_too_long, with "
       "Retry-After); one whose wait is not known, or that has a delay, is accepted; 0 = any may wait",

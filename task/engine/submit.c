@@ -139,10 +139,15 @@ static int perform_all(struct engine *e, const struct submit *s, const struct tr
     return rc == SQ_EFULL ? is_full(e, FULL_NAMES) : rc;
 }
 
+static bool starts_at_once(const struct engine *e, const struct submit *s)
+{
+    return s->delay_ms == 0 && s->at_wall_ms <= e->wall_at;
+}
+
 static int accept_now(struct engine *e, const struct submit *s, const struct tqueue *q,
                       uint64_t body, const struct name_hash *h, task_no no)
 {
-    bool waits = s->delay_ms == 0 && s->at_wall_ms <= e->wall_at;
+    bool waits = starts_at_once(e, s);
     struct trec name[NAMES_OF_TASK];
     struct trec r = { .kind = TREC_ACCEPT, .no = no, .name = s->queue, .key1 = s->key1,
                       .key2 = s->key2, .priority = s->priority, .order = s->order,
@@ -160,12 +165,15 @@ static int accept_now(struct engine *e, const struct submit *s, const struct tqu
     return perform_all(e, s, name, &r);
 }
 
-/* Where nothing waits there is room for any: what is larger than the bound would never get in. */
-static bool fits_units(const struct tqueue *q, uint64_t cost)
+/* Where nothing waits there is room for any that may start at once: what is larger than the bound would never get
+ * in. One that waits for its time would shut the queue to all others until then; behind a task it was accepted
+ * already, and comes in. */
+static bool fits_units(const struct engine *e, const struct pool *p, uint64_t there, const struct submit *s)
 {
-    uint64_t most = q != NULL ? q->pool->rules.max_waiting_units : 0;
+    uint64_t most = p->rules.max_waiting_units;
+    bool may = starts_at_once(e, s) || s->after_no != 0;
 
-    return most == 0 || q->units == 0 || q->units + cost <= most;
+    return most == 0 || (there == 0 && may) || there + own_cost(&s->own) <= most;
 }
 
 /* Refuses a task that is new and has no room; else what is over gives way to it, and its payload is kept:
@@ -183,7 +191,7 @@ static int make_room(struct engine *e, const struct submit *s, uint64_t *body)
         return SQ_EINVAL;
     if (q != NULL && q->tasks - q->over >= p->rules.max_waiting)
         return is_full(e, FULL_WAITING);
-    if (!fits_units(q, own_cost(&s->own)))
+    if (!fits_units(e, p, q != NULL ? q->units : 0, s))
         return is_full(e, FULL_UNITS);
     if (p->rules.max_bytes != 0 && e->store.bytes + s->bytes > p->rules.max_bytes)
         return is_full(e, FULL_BYTES);

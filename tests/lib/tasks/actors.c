@@ -43,7 +43,8 @@ static struct task_own draw_own(struct world *w)
 static void check_bound(struct world *w, const struct said *s, uint64_t units)
 {
     uint64_t most = w->plan.rules.max_waiting_units, cost = own_cost(&s->own);
-    bool fits = most == 0 || units == 0 || units + cost <= most;
+    bool at_once = s->ms == 0 && s->wall_ms <= w->e->wall_at;
+    bool fits = most == 0 || (units == 0 && at_once) || units + cost <= most;
 
     if ((s->rc == 0 && !fits) || (s->rc == SQ_EFULL && w->e->full == FULL_UNITS && fits))
         world_broke(w, "J36: %lu units wait of %lu, %lu more: %d", units, most, cost, s->rc);

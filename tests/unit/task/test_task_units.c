@@ -60,7 +60,6 @@ Test(task_units, keys_share_units_whatever_their_tasks_cost)
     rig_fini(&r);
 }
 
-/* A round is a step for those who wake, not one for each who owes. (Amortised: many may wake in one.) */
 static int submits(struct enginerig *r, struct submit s)
 {
     task_no no;
@@ -122,6 +121,32 @@ Test(task_units, a_line_has_max_waiting_units_at_most_and_its_first_task_always_
     rig_fini(&r);
 }
 
+Test(task_units, one_that_waits_for_its_time_fits_or_is_refused)
+{
+    struct submit late = costing("a", 1000000), behind;
+    struct task_rules rules;
+    struct enginerig r;
+    task_no no;
+
+    rules_default(&rules);
+    rules.max_waiting_units = 100;
+    rig_init(&r, &rules);
+    late.queue = rig_text("q");
+    late.delay_ms = 86400000;
+    cr_expect_eq(submits(&r, late), SQ_EFULL, "no queue yet");
+    behind = late;
+    behind.after_part = behind.after_no = 1;
+    cr_assert_eq(engine_submit(&r.e, &behind, &no), 0, "behind a task it was accepted with that");
+    cr_assert_eq(engine_cancel(&r.e, no), 0);
+    rig_flush(&r);
+    late.delay_ms = 0;
+    late.at_wall_ms = r.e.wall_at + 1;
+    cr_expect_eq(submits(&r, late), SQ_EFULL);
+    late.at_wall_ms = r.e.wall_at;
+    cr_expect_eq(submits(&r, late), 0, "its moment has come");
+    rig_fini(&r);
+}
+
 Test(task_units, the_dead_leave_the_sum_and_come_back_when_they_are_redriven)
 {
     struct task_rules rules;
@@ -149,6 +174,7 @@ Test(task_units, the_dead_leave_the_sum_and_come_back_when_they_are_redriven)
     rig_fini(&r);
 }
 
+/* A round is a step for those who wake, not one for each who owes. (Amortised: many may wake in one.) */
 Test(task_units, keys_in_debt_cost_no_steps)
 {
     enum { KEYS = 5000 };

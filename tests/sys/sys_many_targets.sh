@@ -147,6 +147,7 @@ done
 idle() { [ "$(pool waiting) $(pool running)" = "0 0" ]; }
 wait_for 60 "all is done" idle
 for i in 1 2 3; do kill -KILL "${pid[$i]}"; done
+for i in 1 2 3; do wait_for 10 "target $i has gone" is_gone "${pid[$i]}"; done # it took a call as it died, which is an attempt
 task=$(http -H "Authorization: Bearer $token" -d '{"path":"/echo/last","max_attempts":1}' "$R/v1/queues/gen/1/tasks" | jq -r .task)
 for ((n = 0; n < 30; n++)); do submit $n /echo/$n; done
 downs() { [ "$(admin GET /v1/admin/endpoints/gen/targets | jq '[.targets[] | select(.state == "down")] | length')" = 3 ]; }

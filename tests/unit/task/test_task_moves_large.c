@@ -10,17 +10,11 @@
 #include "common/base/log.h"
 #include "common/task/call.h"
 #include "task/bodies/large.h"
-#include "tests/lib/tabrig.h"
+#include "tests/unit/task/twotables.h"
 
-enum { A, B };                       /* source, target */
-enum { MNG = 1, RTR = 2, PEER = 10 }; /* PEER: the link between them, at both ends */
-#define EPOCH 5
-#define N     3000001u /* more than is on its way at once */
+#define N 3000001u /* more than is on its way at once */
 
-static struct tabrig rig[2];
-static struct outbox out[2];
-static struct task_now now;
-static uint64_t rid, uploads;
+static uint64_t uploads;
 static char dir[2][40];
 static uint8_t noise[N];
 static bool keep_fails, read_fails;
@@ -36,60 +30,12 @@ static int64_t read_at(struct large *l, const struct call_file *f, uint32_t part
     return read_fails ? SQ_ESYS : large_read_at(l, f, part, no, at, p, n);
 }
 
-static void say(int i, peer_no from, const struct msg *m)
+static const struct msg *has_said(int i, enum msg_type type)
 {
-    tasktab_msg(rig[i].t, now, from, ++rid, m, &out[i]);
-}
+    const struct msg *m = said(i, type);
 
-static const struct msg *said(int i, enum msg_type type)
-{
-    const struct msg *m = NULL;
-
-    for (uint32_t k = 0; k < out[i].n; k++)
-        if (out[i].v[k].m.type == type)
-            m = &out[i].v[k].m;
     cr_assert_not_null(m);
     return m;
-}
-
-static void turn(int i)
-{
-    each_tpeer (rig[i].t, p)
-        tasktab_link(rig[i].t, now, p->no, p->said, 0); /* links take all that is said */
-    cr_assert(tasktab_turn(rig[i].t, now, &out[i]));
-    tasktab_written(rig[i].t);
-}
-
-/* A turn of each; what they say to one another arrives with the next one. */
-static void both(void)
-{
-    struct outbox was[2] = { out[A], out[B] };
-
-    outbox_init(&out[A]);
-    outbox_init(&out[B]);
-    now.ms += 10;
-    now.wall_ms += 10;
-    for (int i = A; i <= B; i++)
-        for (uint32_t k = 0; k < was[!i].n; k++)
-            if (was[!i].v[k].to == PEER)
-                say(i, PEER, &was[!i].v[k].m);
-    turn(A);
-    turn(B);
-    outbox_fini(&was[A]);
-    outbox_fini(&was[B]);
-}
-
-static void up(int i)
-{
-    tasktab_up(rig[i].t, MNG, RPC_MANAGER, "m", &out[i]);
-    tasktab_up(rig[i].t, RTR, RPC_ROUTER, "r", &out[i]);
-    outbox_reset(&out[i]);
-}
-
-static void link_up(void)
-{
-    tasktab_up(rig[A].t, PEER, RPC_TASK, "b", &out[A]);
-    tasktab_up(rig[B].t, PEER, RPC_TASK, "a", &out[B]);
 }
 
 static void open_part(int i, uint64_t epoch)
@@ -168,7 +114,7 @@ static struct call_file upload(uint32_t from)
                                    .task_upload = { .part = 3, .epoch = 8, .upload = f.upload, .at = at,
                                                     .data = { (uint32_t)n, noise + from + at },
                                                     .last = at + n == f.length } });
-        a = &said(A, MSG_TASK_UPLOAD_ANS)->task_upload_ans;
+        a = &has_said(A, MSG_TASK_UPLOAD_ANS)->task_upload_ans;
         cr_assert_eq(a->code, CODE_DONE);
         if (at + n == f.length)
             memcpy(f.sha256, a->sha256.p, sizeof(f.sha256));
@@ -188,7 +134,7 @@ static struct task_put_row put(const struct call_file *f)
     call_pack_file_end(b.data, b.len, f);
     one.body = (struct bytes_of){ (uint32_t)b.len, b.data };
     say(A, RTR, &(struct msg){ .type = MSG_TASK_PUT, .task_put = { 1, &one } });
-    row = said(A, MSG_TASK_PUT_ANS)->task_put_ans.v[0];
+    row = has_said(A, MSG_TASK_PUT_ANS)->task_put_ans.v[0];
     turn(A);
     buf_fini(&b);
     return row;
@@ -251,7 +197,7 @@ static void succeed_amid(void)
     struct settle_row r = { .part = 3, .epoch = 8, .verb = SETTLE_ACK, .result = { 2, (const uint8_t *)"ok" } };
 
     say(A, RTR, &(struct msg){ .type = MSG_TASK_TAKE, .task_take = { 3, 8, "q", 1, 60000, 0 } });
-    a = &said(A, MSG_TASK_TAKE_ANS)->task_take_ans;
+    a = &has_said(A, MSG_TASK_TAKE_ANS)->task_take_ans;
     cr_assert_eq(a->n, 1);
     r.no = a->v[0].no;
     r.lease = a->v[0].lease;
@@ -262,7 +208,7 @@ static void succeed_amid(void)
         both();
     cr_assert_eq(files(B, false), 1);
     say(A, RTR, &(struct msg){ .type = MSG_TASK_SETTLE, .task_settle = { 1, &r, { 0 } } });
-    cr_assert_eq(said(A, MSG_TASK_SETTLE_ANS)->task_settle_ans.v[0].code, CODE_DONE);
+    cr_assert_eq(has_said(A, MSG_TASK_SETTLE_ANS)->task_settle_ans.v[0].code, CODE_DONE);
     run();
 }
 

@@ -9,6 +9,7 @@
 #include "queuemng/release/budgets.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/call_routes.h"
+#include "queuemng/tasks/endpoint_tell.h"
 #include "queuemng/tasks/pools.h"
 #include "queuemng/tasks/table.h"
 #include "queuemng/tasks/targets.h"

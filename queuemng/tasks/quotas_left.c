@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "queuemng/state/state.h"
+#include "queuemng/tasks/endpoint_tell.h"
 #include "queuemng/tasks/table.h"
 
 void quotas_left_hear(struct mng *m, struct mendpoint *x, const struct endpoint_row *r)

@@ -50,11 +50,6 @@ void part_tell(struct mng *m, struct mpart *p);
 void part_out(struct mng *m, const struct mpart *p);
 /* PART_DROP: what it has goes. A node that is away is told when it registers with it. */
 void part_drop(struct mng *m, const struct mtask_node *n, struct mgone *g);
-/* ENDPOINT: the definition, and what the node may use of it (said, burst, serial). The node is
- * registered. */
-void endpoint_tell(struct mng *m, const struct mendpoint *x, struct mshare *s);
-/* ENDPOINT_DROP; a node that is away is told when it lists the endpoint. */
-void endpoint_drop(struct mng *m, const struct mtask_node *n, const char *name);
 
 /* A former owner may still have its files, for as long as it is away: it is noted what it is to
  * drop, and stored. */

@@ -9,6 +9,7 @@
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "queuemng/state/state.h"
+#include "queuemng/tasks/endpoint_tell.h"
 #include "queuemng/tasks/names.h"
 #include "queuemng/tasks/table.h"
 #include "queuemng/tasks/windows.h"

@@ -1,0 +1,165 @@
+/* endpoint_tell.c: see the header. */
+#include "queuemng/tasks/endpoint_tell.h"
+
+#include <stdio.h>
+
+#include "queuemng/release/budgets.h"
+#include "queuemng/state/out.h"
+#include "queuemng/tasks/windows.h"
+
+/* Scales its least like the whole, and at least 1. */
+static uint64_t adaptive_part(const struct endpoint_def *d, uint64_t slots)
+{
+    uint64_t whole = endpoint_slots(d);
+
+    return d->adaptive.max == 0 || d->targets.n > 0 ? 0 : u64_max(1, (uint64_t)d->adaptive.min * slots / whole);
+}
+
+static uint64_t thousandths(double v, uint64_t none)
+{
+    return v >= 0 ? (uint64_t)(v * 1000 + 0.5) : none;
+}
+
+static void put_readings(struct arena *a, const struct endpoint_def *d, struct msg_endpoint *g)
+{
+    const struct endpoint_watch *v = d->readings.v;
+
+    g->reading_path = arena_strdup(a, d->readings_path);
+    g->reading_ms = (uint32_t)d->readings_interval_ms;
+    g->reading_stale_ms = (uint32_t)d->readings_stale_ms;
+    g->readings = arena_array(a, (uint32_t)d->readings.n, sizeof(*g->readings));
+    for (; g->readings != NULL && g->n_readings < d->readings.n; g->n_readings++) {
+        const struct endpoint_watch *w = &v[g->n_readings];
+        uint64_t close = thousandths(w->close_above, ENDPOINT_ANY);
+
+        g->readings[g->n_readings] = (struct endpoint_reading){
+            arena_strdup(a, w->metric), arena_strdup(a, w->labels), (uint32_t)w->several, close,
+            thousandths(w->open_below, close), thousandths(w->narrow_from, ENDPOINT_ANY),
+            thousandths(w->narrow_to, ENDPOINT_ANY),
+        };
+    }
+}
+
+static void put_told(struct arena *a, const struct mng *m, const struct mendpoint *x, struct msg_endpoint *g)
+{
+    char rows[TOLD_ROWS_MAX + 1];
+
+    endpoint_told_rows(&x->def, rows);
+    g->told = arena_strdup(a, rows);
+    if (rows[0] == 0)
+        return;
+    g->n_told_word = 2 * TOLD_MAX;
+    g->told_word = arena_array(a, g->n_told_word, sizeof(uint64_t));
+    for (unsigned i = 0; g->told_word != NULL && i < TOLD_MAX; i++) {
+        g->told_word[2 * i] = x->told[i].left;
+        g->told_word[2 * i + 1] = (uint64_t)ms_max(x->told[i].until - m->now_ms, 0);
+    }
+}
+
+/* How a call goes out, and what its answer may be. */
+static void put_request(struct arena *a, const struct mendpoint *x, struct msg_endpoint *g)
+{
+    const struct endpoint_def *d = &x->def;
+    char auth_field[ENDPOINT_AUTH_MAX + 1];
+
+    snprintf(auth_field, sizeof(auth_field), "%s: %s%s", d->auth.header, d->auth.scheme,
+             d->auth.scheme[0] != 0 ? " " : "");
+    g->url = arena_strdup(a, d->url);
+    g->address = arena_strdup(a, x->address);
+    g->n_allow = (uint32_t)d->allow.n;
+    g->allow = arena_array(a, g->n_allow, sizeof(*g->allow));
+    for (uint32_t i = 0; g->allow != NULL && i < g->n_allow; i++)
+        g->allow[i] = arena_strdup(a, ((char *const *)d->allow.v)[i]);
+    g->deadline_ms = (uint32_t)d->deadline_ms;
+    g->connect_timeout_ms = (uint32_t)d->connect_timeout_ms;
+    g->secret_file = arena_strdup(a, d->sign.secret_file);
+    g->ca_file = arena_strdup(a, d->tls.ca_file);
+    g->cert_file = arena_strdup(a, d->tls.cert_file);
+    g->key_file = arena_strdup(a, d->tls.key_file);
+    g->proxy = arena_strdup(a, d->proxy);
+    g->auth_field = arena_strdup(a, auth_field);
+    g->auth_file = arena_strdup(a, d->auth.secret_file);
+    g->max_answer = (uint64_t)d->max_answer;
+}
+
+/* Whether, and to which target, calls go now. */
+static void put_state(struct arena *a, const struct mendpoint *x, struct msg_endpoint *g)
+{
+    const struct endpoint_def *d = &x->def;
+
+    g->paused = d->paused;
+    g->breaker_ratio = (uint32_t)(d->breaker.ratio * 100 + 0.5);
+    g->breaker_min = (uint32_t)d->breaker.min;
+    g->breaker_open_ms = (uint32_t)d->breaker.open_ms;
+    g->tripped = x->tripped;
+    g->resets = x->resets;
+    g->probe = x->probe;
+    g->targets = d->targets.n > 0;
+    g->of = x->of != NULL ? arena_strdup(a, x->of->def.name) : "";
+    g->target = x->no;
+    g->weight = x->weight;
+    g->affinity = (uint32_t)d->affinity;
+    g->affinity_bound = (uint32_t)(d->affinity_bound * 100 + 0.5);
+}
+
+/* Rates in units: its own, then its budget's, as many as it has room for. */
+static void put_units(struct arena *a, const struct mendpoint *x, const struct mbudget *b, const struct mshare *s,
+                      struct msg_endpoint *g)
+{
+    const struct endpoint_def *d = &x->def;
+
+    g->n_shared = b != NULL ? (uint32_t)u64_min(b->def.rates.n, UNIT_RATES_MAX - d->rates.n) : 0;
+    g->n_unit_rates = 3 * ((uint32_t)d->rates.n + g->n_shared);
+    g->unit_rates = arena_array(a, 6 * UNIT_RATES_MAX, sizeof(uint64_t));
+    if (g->unit_rates != NULL) {
+        unit_rates_put(&d->rates, g->unit_rates);
+        if (g->n_shared > 0) /* a definition with more is refused (budget_named()) */
+            unit_rates_put(&b->def.rates, g->unit_rates + 3 * d->rates.n);
+    }
+    g->unit_window = arena_array(a, WINDOW_NUMBERS * UNIT_RATES_MAX, sizeof(uint64_t));
+    if (g->unit_window != NULL)
+        g->n_unit_window = windows_numbers(x, s, g->unit_window);
+    g->unit_part = s->said.units;
+    g->unit_kept = s->kept;
+    g->shared_part = s->said.shared;
+    g->used = arena_strdup(a, d->cost.used);
+    g->used_header = arena_strdup(a, d->cost.used_header);
+    g->used_most = (uint64_t)d->cost.max;
+    g->on_quota = (uint32_t)d->on_quota;
+}
+
+void endpoint_tell(struct mng *m, const struct mendpoint *x, struct mshare *s)
+{
+    struct arena *a = &m->out->box.mem;
+    const struct endpoint_def *d = &x->def;
+    struct msg_endpoint *g = &mng_to(m, s->node->peer, MSG_ENDPOINT)->endpoint;
+
+    *g = (struct msg_endpoint){ .epoch = m->epoch,
+                                .name = arena_strdup(a, d->name),
+                                .serial = s->serial,
+                                .version = x->version,
+                                .rate = s->said.rate,
+                                .burst = s->burst,
+                                .max_concurrent = s->said.slots,
+                                .adaptive_min = adaptive_part(d, s->said.slots),
+                                .budget = arena_strdup(a, x->by_budget ? d->budget.name : "") };
+    put_request(a, x, g);
+    put_state(a, x, g);
+    put_units(a, x, budget_with_units(m, x), s, g);
+    put_readings(a, d, g);
+    put_told(a, m, x, g);
+    m->out->box.failed = m->out->box.failed || a->failed;
+    s->told_ms = m->now_ms;
+}
+
+void endpoint_drop(struct mng *m, const struct mtask_node *n, const char *name)
+{
+    struct msg_endpoint_drop *g;
+
+    if (!n->registered)
+        return;
+    g = &mng_to(m, n->peer, MSG_ENDPOINT_DROP)->endpoint_drop;
+    g->epoch = m->epoch;
+    g->name = arena_strdup(&m->out->box.mem, name);
+    m->out->box.failed = m->out->box.failed || g->name == NULL;
+}

@@ -118,6 +118,7 @@ json_t *task_body_json(const struct msg_task_get_ans *m, const struct export_row
 struct given {
     struct slice payload, base64, type; /* p NULL: not there */
     const char *why;
+    bool none; /* the object is empty */
 };
 
 static bool is_name(struct slice s, const char *name)
@@ -146,7 +147,8 @@ static bool read_members(struct given *g, struct slice doc)
     }
     if (g->why == NULL && !json_scan_ends(&s))
         g->why = s.why != NULL ? s.why : "it is no JSON";
-    if (g->why == NULL && (g->payload.p != NULL) == (g->base64.p != NULL))
+    g->none = g->why == NULL && first;
+    if (g->why == NULL && !g->none && (g->payload.p != NULL) == (g->base64.p != NULL))
         g->why = "either payload or payload_base64 is needed";
     if (g->why == NULL && g->type.p != NULL && (g->base64.p == NULL || !payload_type_ok(g->type.p, g->type.n)))
         g->why = "content_type is the type of payload_base64, like image/png";
@@ -194,6 +196,8 @@ bool task_payload_read(struct admin_call *c, struct task_ask *q, struct buf *roo
         admin_problem(c->a, 400, "bad_request", "the body of a redrive: %s", g.why);
         return false;
     }
+    if (g.none) /* clients that always send an object are from before a redrive had a body */
+        q->verb = DO_REDRIVE;
     q->bytes = g.base64.p != NULL ? g.base64 : g.payload;
     q->type = g.type.p != NULL ? g.type : (struct slice){ (char *)(uintptr_t)"", 0 };
     return true;

@@ -10,8 +10,8 @@
 /* Payload and result, of each at most `most` bytes, by their lengths beyond that. NULL: no memory. */
 json_t *task_body_json(const struct msg_task_get_ans *m, const struct export_row *x,
                        const struct mng_part_view *p, size_t most);
-/* Reads the payload of a new task: bytes, and their type, into *q, in `room`, which the caller has. False: the
- * answer says what is wrong. */
+/* Reads the payload of a new task: bytes, and their type, into *q, in `room`, which the caller has. An empty
+ * object makes *q a plain redrive. False: the answer says what is wrong. */
 SQ_CHECK bool task_payload_read(struct admin_call *c, struct task_ask *q, struct buf *room);
 /* Appends the call form of a new task: the request of the old one with these bytes. NULL, or why not. */
 const char *task_body_call(struct buf *out, const struct bytes_of *old, struct bytes_of bytes);

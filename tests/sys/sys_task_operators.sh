@@ -155,7 +155,7 @@ for made in $(admin GET '/v1/admin/task-queues/images/tasks?state=waiting&key=t2
     admin POST "/v1/admin/tasks/$made/discard" >"$DIR/discarded"
 done
 check_eq "a dead one is redriven" "$(admin POST "/v1/admin/tasks/$late/redrive" | jq -r '"\(.state) \(.attempts)"')" 'waiting 0'
-check_eq "only a dead one is" "$(admin POST "/v1/admin/tasks/$late/redrive" | field detail)" 'the task is waiting: only a dead one is redriven'
+check_eq "only a dead one is; {} is no payload" "$(again "$late" '{}' | field detail)" 'the task is waiting: only a dead one is redriven'
 check_eq "one that waits is not discarded" "$(admin POST "/v1/admin/tasks/$late/discard" | field code)" conflict
 ctl task cancel "$late"
 check "it is cancelled" says '^state +cancelled'

@@ -113,7 +113,7 @@ static int read_as(const char *body, struct task_ask *q, struct buf *room)
 Test(task_body, a_payload_is_taken_as_it_stands)
 {
     static const char *const wrong[] = {
-        "", "7", "[]", "{}", "{\"payload\":1,\"payload\":2}", "{\"payload\":1,\"payload_base64\":\"MQ==\"}",
+        "", "7", "[]", "{}x", "{,}", "{\"payload\":1,\"payload\":2}", "{\"payload\":1,\"payload_base64\":\"MQ==\"}",
         "{\"payload\":1,\"content_type\":\"a/b\"}", "{\"payload_base64\":\"M\"}", "{\"payload\":1}x",
         "{\"payload_base64\":\"MQ==\",\"content_type\":\"png\"}", "{\"pay\":1}", "{\"payload\":01}",
         "{\"payload_base64\":\"Zm9v\",\"content_type\":\"application/json\"}",
@@ -133,5 +133,22 @@ Test(task_body, a_payload_is_taken_as_it_stands)
     buf_fini(&room);
     cr_assert_eq(read_as("{\"content_type\":\"application/json\",\"payload_base64\":\"e30=\"}", &q, &room), 0);
     cr_expect(!q.typed && q.bytes.n == 2);
+    buf_fini(&room);
+}
+
+/* Clients that always send an object are from before a redrive had a body. */
+Test(task_body, an_empty_object_is_a_redrive_without_a_payload)
+{
+    static const char *const empty[] = { "{}", " { }\n" };
+    struct task_ask q;
+    struct buf room;
+
+    for (size_t i = 0; i < ARRAY_LEN(empty); i++) {
+        cr_expect_eq(read_as(empty[i], &q, &room), 0, "'%s'", empty[i]);
+        cr_expect(q.verb == DO_REDRIVE && q.bytes.n == 0, "'%s'", empty[i]);
+        buf_fini(&room);
+    }
+    cr_assert_eq(read_as("{\"payload\":{}}", &q, &room), 0);
+    cr_expect(q.verb == DO_RESUBMIT && q.bytes.n == 2);
     buf_fini(&room);
 }

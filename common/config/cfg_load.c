@@ -16,6 +16,7 @@
 
 #include "common/config/cfg_bind.h"
 #include "common/config/cfg_yaml.h"
+#include "common/config/near.h"
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyz0123456789_-"
 
@@ -128,6 +129,20 @@ static int put(struct cfg_node *map, const struct cfg_key *k, const char *value,
     return 0;
 }
 
+static int unknown_key(struct err *e, const struct cfg_key *keys, const char *set, const char *p, size_t n)
+{
+    char typed[64];
+    struct near near;
+
+    snprintf(typed, sizeof(typed), "%.*s", n < sizeof(typed) ? (int)n : (int)sizeof(typed), p);
+    near = near_to(typed);
+    cfg_each_key(k, keys)
+        near_try(&near, k->key);
+    return err_set(e, SQ_EINVAL, "--set %.80s: unknown key \"%s\"%s%s%s", set, typed,
+                   near.name != NULL ? "; did you mean " : "", near.name != NULL ? near.name : "",
+                   near.name != NULL ? "?" : "");
+}
+
 int cfg_set(struct cfg_node *doc, const struct cfg_key *keys, const char *set, struct err *e)
 {
     const char *eq = strchr(set, '=');
@@ -141,8 +156,7 @@ int cfg_set(struct cfg_node *doc, const struct cfg_key *keys, const char *set, s
         const struct cfg_key *k = cfg_find_name(keys, p, n);
 
         if (k == NULL)
-            return err_set(e, SQ_EINVAL, "--set %.80s: unknown key \"%.*s\"", set,
-                           n < 64 ? (int)n : 64, p);
+            return unknown_key(e, keys, set, p, n);
         if (doc->kind != CFG_NODE_MAP)
             return err_set(e, SQ_EINVAL, "--set %.80s: the value there is not a map", set);
         p += n;

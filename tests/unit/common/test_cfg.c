@@ -340,6 +340,27 @@ Test(cfg, a_sentence_is_found_in_the_file)
     unlink(file);
 }
 
+Test(cfg, a_set_of_no_key_says_which_was_meant)
+{
+    static const struct {
+        const char *set, *says;
+    } tab[] = {
+        { "cuont=5", "--set cuont=5: unknown key \"cuont\"; did you mean count?" },
+        { "inner.wiat=5s", "--set inner.wiat=5s: unknown key \"wiat\"; did you mean wait?" },
+        { "qwertz=5", "--set qwertz=5: unknown key \"qwertz\"" },
+        { "=5", "--set =5: unknown key \"\"" },
+    };
+    struct conf c;
+
+    for (size_t i = 0; i < ARRAY_LEN(tab); i++) {
+        struct err e = { 0 };
+        const char *sets[] = { tab[i].set };
+
+        cr_expect(cfg_load(&c, sizeof(c), keys, NULL, sets, 1, &e) < 0);
+        cr_expect_str_eq(e.text, tab[i].says);
+    }
+}
+
 Test(cfg, help_names_every_key)
 {
     struct buf b;

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "common/base/buf.h"
+
 void waits_add(struct waits *w, msec_t ms)
 {
     unsigned b = ms <= 0 ? 0 : 64 - (unsigned)__builtin_clzll((unsigned long long)ms);
@@ -19,32 +21,23 @@ void waits_join(struct waits *w, const struct waits *more)
 size_t waits_pack(const struct waits *w, uint8_t out[WAITS_BYTES])
 {
     unsigned end = WAITS_BUCKETS;
-    size_t n = 0;
+    uint8_t *p = out;
 
     while (end > 0 && w->n[end - 1] == 0)
         end--;
-    for (unsigned b = 0; b < end; b++) {
-        uint64_t v = w->n[b];
-
-        for (; v > 0x7f; v >>= 7)
-            out[n++] = (uint8_t)(v | 0x80);
-        out[n++] = (uint8_t)v;
-    }
-    return n;
+    for (unsigned b = 0; b < end; b++)
+        p = varint_put(p, w->n[b]);
+    return (size_t)(p - out);
 }
 
 bool waits_unpack(struct waits *w, const uint8_t *p, size_t n)
 {
-    size_t i = 0;
+    const uint8_t *end = p + n;
 
     *w = (struct waits){ 0 };
-    for (unsigned b = 0; i < n && b < WAITS_BUCKETS; b++)
-        for (unsigned shift = 0; i < n && shift < 64; shift += 7) {
-            w->n[b] |= (uint64_t)(p[i] & 0x7f) << shift;
-            if ((p[i++] & 0x80) == 0)
-                break;
-        }
-    if (i == n && (n == 0 || (p[n - 1] & 0x80) == 0))
+    for (unsigned b = 0; p != NULL && p < end && b < WAITS_BUCKETS; b++)
+        p = varint_get(p, end, &w->n[b]);
+    if (p == end)
         return true;
     *w = (struct waits){ 0 };
     return false;

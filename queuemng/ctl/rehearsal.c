@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/config/cfg.h"
+#include "common/config/near.h"
 #include "queuemng/ctl/options.h"
 #include "queuemng/ctl_ask/round_trip.h"
 #include "rehearse/page.h"
@@ -19,7 +20,6 @@
 
 #define VARIANTS_MAX 16
 #define STEPS        5 /* from a to b */
-#define HALVINGS     10
 
 /* ---- progress, at a terminal ---- */
 
@@ -100,27 +100,49 @@ static bool put_range(struct variants *v, const char *text)
 static int read_variants(struct variants *v, const char *text, const char *queue)
 {
     const char *eq = strchr(text, '=');
+    struct near near;
 
     if (eq == NULL || eq == text || eq[1] == '\0' || (size_t)(eq - text) >= sizeof(v->key))
         return ctl_fail(CTL_USAGE, "--vary %.60s: KEY=VALUE,VALUE or KEY=FROM..TO is expected, as routers=2,4,8",
                         text);
     snprintf(v->key, sizeof(v->key), "%.*s", (int)(eq - text), text);
     snprintf(v->dotted, sizeof(v->dotted), "%s", v->key);
+    near = near_to(v->key);
+    if (strchr(v->key, '.') == NULL && cfg_find_name(night_keys, v->key, strlen(v->key)) == NULL) {
+        for (size_t i = 0; short_keys[i][0] != NULL; i++)
+            near_try(&near, short_keys[i][0]);
+        if (near.best > 0)
+            return ctl_fail(CTL_USAGE, "--vary %.60s: no such key%s%s%s allowed: routers, nodes, rate, max_active, or "
+                            "one of the file with dots", text, near.name != NULL ? "; did you mean " : "",
+                            near.name != NULL ? near.name : "", near.name != NULL ? "?" : ";");
+    }
     for (size_t i = 0; short_keys[i][0] != NULL; i++)
         if (strcmp(v->key, short_keys[i][0]) == 0) /* keys without a dot: the queue's */
             snprintf(v->dotted, sizeof(v->dotted), "%s%s%s%s", i < 2 ? "" : "queues.", i < 2 ? "" : queue,
                      i < 2 ? "" : ".", short_keys[i][1]);
     if (put_range(v, eq + 1))
         return CTL_OK;
-    for (const char *p = eq + 1; *p != '\0'; p += *p == ',') {
-        size_t n = strcspn(p, ",");
+    if (strstr(eq, "..") != NULL)
+        return ctl_fail(CTL_USAGE, "--vary %.60s: FROM..TO are two numbers, the lower one first", text);
+    for (const char *p = eq;; ) {
+        size_t n = strcspn(++p, ",");
 
         if (v->n == VARIANTS_MAX || n == 0 || n >= sizeof(v->value[0]))
             return ctl_fail(CTL_USAGE, "--vary %.60s: 1 to %d values are allowed", text, VARIANTS_MAX);
         snprintf(v->value[v->n++], sizeof(v->value[0]), "%.*s", (int)n, p);
         p += n;
+        if (*p == '\0')
+            return CTL_OK;
     }
-    return CTL_OK;
+}
+
+/* Tells what is wrong by the user's word: cfg_load() calls it --set. */
+static int wrong_night(const struct err *e)
+{
+    static const char set[] = "--set";
+    size_t n = sizeof(set) - 1;
+
+    return strncmp(e->text, set, n) == 0 ? ctl_fail(CTL_USAGE, "--vary%s", e->text + n) : ctl_say_err(e, CTL_USAGE);
 }
 
 /* The file with one value in place of its own; NULL: as it is. */
@@ -135,11 +157,11 @@ static int read_night(struct played *x, const char *file, const struct variants 
         snprintf(x->name, sizeof(x->name), "%.20s=%.40s", v->key, v->value[i]);
     }
     if (cfg_load(&x->night, sizeof(x->night), night_keys, file, sets, v->n > 0, &e) < 0)
-        return ctl_say_err(&e, CTL_USAGE);
+        return wrong_night(&e);
     if (night_check(&x->night, &e) == 0)
         return CTL_OK;
     cfg_where(&e, night_keys, file, sets, v->n > 0);
-    return ctl_say_err(&e, CTL_USAGE);
+    return wrong_night(&e);
 }
 
 /* ---- the least value that does it ---- */
@@ -193,7 +215,7 @@ static int find_least(struct played *x, size_t *n, size_t *best, const char *fil
         *best = 1;
         return rc;
     }
-    for (int i = 0; i <= HALVINGS && rc == CTL_OK && high - low > (whole ? 0 : (v->to - v->from) / 200); i++) {
+    while (*n < VARIANTS_MAX && rc == CTL_OK && high - low > (whole ? 0 : (v->to - v->from) / 200)) {
         rc = play_value(&x[*n], file, v, at); /* the lower end first */
         if (rc != CTL_OK)
             break;

@@ -38,7 +38,7 @@ agrees "99 % wait" p99_us wait_p99_s
 agrees "the longest wait" max_us wait_max_s
 check "the page is whole and asks for nothing" sh -c "grep -q '</html>' '$DIR/night.html' && ! grep -qE '(src|href)=' '$DIR/night.html'"
 
-"$BIN/segqctl" rehearse "$DIR/night.yaml" --vary rate=50..200 --find 'wait max < 20s' >"$DIR/found" 2>&1
+"$BIN/segqctl" rehearse "$DIR/night.yaml" --vary rate=1..16000 --find 'wait max < 20s' >"$DIR/found" 2>&1
 rc=$?
 check_eq "the least rate is found: $(tail -1 "$DIR/found")" "$rc" 0
 # the last of 2000 waits 2000 / rate - 4 s at least
@@ -56,3 +56,16 @@ refused $'queues: [{name: a}]\ncrowd:\n  arivals: []' "did you mean arrivals"
 refused $'queues: [{name: a}]\ncluster: {routers: 0}\ncrowd: {arrivals: [{at: 0, per_s: 1}]}' "bad.yaml:2"
 refused $'queues: [{name: a}]\ncrowd: {arrivals: [{at: 0, per_s: 9}, {at: 5s, per_s: 9}]}\nevents: [{at: 5s, what: kill_node, no: 3}]' \
     "events[0].no"
+
+# A typing error on the line is told by its own words; nothing is played.
+mistyped() { # VARY EXPECTED
+    local out
+    out=$("$BIN/segqctl" rehearse "$root/conf/night.yaml" --vary "$1" 2>&1)
+    check_eq "refused: --vary $1" $? 2
+    check "it says so: $out" grep -qF -- "segqctl: --vary$2" <<<"$out"
+}
+mistyped router=1,2 ' router=1,2: no such key; did you mean routers? allowed: routers, nodes, rate, max_active, or one of the file with dots'
+mistyped cluster.routres=2,4 ' cluster.routres=2: unknown key "routres"; did you mean routers?'
+mistyped routers=0,4 ': cluster.routers: 0 is not allowed here; allowed: '
+mistyped rate=200..100 ' rate=200..100: FROM..TO are two numbers, the lower one first'
+mistyped routers=2,4, ' routers=2,4,: 1 to 16 values are allowed'

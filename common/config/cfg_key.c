@@ -319,7 +319,7 @@ void cfg_allowed(struct buf *b, const struct cfg_key *k)
         [CFG_ENUM] = { "one of", NULL },
         [CFG_MS] = { "a time such as 250ms, 5s, 10m, 2h", "" },
         [CFG_BYTES] = { "a size such as 64k, 16m", "" },
-        [CFG_STRS] = { "a list of texts", " entries" },
+        [CFG_STRS] = { "a list of texts such as [\"a\", \"b\"]", " entries" },
         [CFG_OBJ] = { "a map", NULL },
         [CFG_OBJS] = { "a list of maps", " entries" },
     };

@@ -37,19 +37,7 @@ json_t *definition_get(const struct ctl *c, const struct def_kind *kind, const c
     return doc;
 }
 
-/* ---- an endpoint that cannot be called ---- */
-
-static bool allows(const json_t *def, const struct ip *ip)
-{
-    const json_t *allow = json_object_get(def, "allow"), *x;
-    struct ip_net net;
-    size_t i;
-
-    json_array_foreach(allow, i, x)
-        if (json_is_string(x) && ip_net_parse(&net, json_string_value(x)) && ip_in(&net, ip))
-            return true;
-    return ip_is_public(ip);
-}
+/* ---- an address that is not called ---- */
 
 /* Names mean what the task nodes are told, which is not known here; but for this one. */
 static const char *address_of(const struct url *u)
@@ -57,34 +45,50 @@ static const char *address_of(const struct url *u)
     return strcmp(u->host, "localhost") == 0 ? "127.0.0.1" : u->host;
 }
 
-/* to: the endpoint itself, or one of its targets. */
-static bool calls_nobody(const json_t *def, const json_t *to, struct url *u)
+/* text: an URL; allow: networks. Both may be missing. */
+static bool calls_nobody(const char *text, const json_t *allow, struct url *u)
 {
+    const json_t *x;
+    struct ip_net net;
     struct ip ip;
+    size_t i;
 
-    if (json_string_length(json_object_get(def, "proxy")) > 0 ||
-        url_parse(u, ctl_str(to, "url")) != NULL)
+    if (url_parse(u, text) != NULL || !ip_parse(&ip, address_of(u), strlen(address_of(u))))
         return false;
-    return ip_parse(&ip, address_of(u), strlen(address_of(u))) && !allows(def, &ip);
+    json_array_foreach(allow, i, x)
+        if (json_is_string(x) && ip_net_parse(&net, json_string_value(x)) && ip_in(&net, &ip))
+            return false;
+    return !ip_is_public(&ip);
 }
 
-/* Says so if calls to it are refused by its own `allow`, which is known of numbers and
- * localhost. */
-static void endpoint_hint(const struct ctl *c, const char *name)
+/* def: of an endpoint; calls go to it, or to its targets; or to its proxy. */
+static bool endpoint_calls_nobody(const json_t *def, struct url *u)
 {
-    struct url u;
-    int rc;
-    json_t *def = ctl_get(c, def_kinds[DEF_ENDPOINT].one, name, &rc), *to;
+    const json_t *allow = json_object_get(def, "allow"), *to;
+    bool bad = calls_nobody(ctl_str(def, "url"), allow, u);
     size_t i;
-    bool bad = def != NULL && calls_nobody(def, def, &u);
 
     json_array_foreach(json_object_get(def, "targets"), i, to)
-        bad = bad || calls_nobody(def, to, &u);
-    if (bad)
-        (void)ctl_fail(rc, "endpoint %.80s: %s is not public, and not in `allow`: no call is made, "
-                           "and its tasks wait; to let calls go there: segqctl endpoint set %.80s "
-                           "allow='[\"%s\"]'", name, u.host, name,
-                       address_of(&u));
+        bad = bad || calls_nobody(ctl_str(to, "url"), allow, u);
+    return bad && json_string_length(json_object_get(def, "proxy")) == 0;
+}
+
+/* Says so if calls are refused by the definition's own networks, which is known of numbers and
+ * localhost. */
+static void hint(const struct ctl *c, const struct def_kind *kind, const char *name)
+{
+    bool endpoint = kind == &def_kinds[DEF_ENDPOINT];
+    struct url u;
+    int rc;
+    json_t *def = ctl_get(c, kind->one, name, &rc);
+
+    if (def != NULL && (endpoint ? endpoint_calls_nobody(def, &u)
+                                 : calls_nobody(ctl_str(def, "eta_url"), json_object_get(def, "eta_allow"), &u)))
+        (void)ctl_fail(rc, "%s %.80s: %s is not public, and not in `%s`: %s: segqctl %s set '%.80s' %s='[\"%s\"]'",
+                       kind->word, name, u.host, endpoint ? "allow" : "eta_allow",
+                       endpoint ? "no call is made, and its tasks wait; to let calls go there"
+                                : "that service is not asked; to let it be",
+                       kind->word, name, endpoint ? "allow" : "eta_allow", address_of(&u));
     json_decref(def);
 }
 
@@ -167,8 +171,8 @@ int definition_change(struct ctl *c, const struct def_kind *kind, struct ctl_cal
         was = definition_get(c, kind, call.queue, call.name, &rc);
     if (rc == CTL_OK)
         rc = change(c, kind, was, call);
-    if (rc == CTL_OK && kind == &def_kinds[DEF_ENDPOINT])
-        endpoint_hint(c, call.name);
+    if (rc == CTL_OK && (kind == &def_kinds[DEF_ENDPOINT] || kind == &def_kinds[DEF_POOL]))
+        hint(c, kind, call.name);
     json_decref(was);
     return rc;
 }

@@ -37,12 +37,16 @@ for bad in eta_url=ftp://a eta_url=http://me@a/ eta_url=http://a/?x eta_every=99
 done
 for _ in 1 2 3; do last=$(submit); done
 ctl pool set images eta_url=http://127.0.0.1:$T/eta eta_every=1s eta_timeout=500ms
+check "segqctl says that the service may not be asked" complains "pool images: 127.0.0.1 is not public, and not in \`eta_allow\`: .* segqctl pool set 'images' eta_allow='\[\"127.0.0.1\"\]'"
 looked_in_vain() { http "$R/v1/tasks/$last" >"$DIR/look" && [ "$(ended failed)" -ge 1 ]; }
 wait_for 10 "a service on a machine of ours is not asked" looked_in_vain
 check_eq "  if nobody allowed it" "$(questions)" 0
 check "  so our own estimate is told" ours
 check "  and a log says why" grep -q "event=eta_service_bad .*eta_url" "$C"/logs/task*.log
+ctl pool set images eta_allow=127.0.0.1
+check "a text in place of a list is told how one is written" complains 'a list of texts such as \["a", "b"\]'
 ctl pool set images 'eta_allow=["127.0.0.1"]'
+check "  and then nothing more" [ ! -s "$DIR/err" ]
 wait_for 10 "an allowed one is heard" told
 check_eq "  of the third place" "$(http "$R/v1/tasks/$last" | field eta_s)" 6
 check_eq "  and of one that comes now" "$(task_call "$R/v1/queues/images/tasks" | jq -c '[.waiting, .eta_s, .eta_reason]')" '[3,8,"service"]'

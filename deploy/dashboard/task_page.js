@@ -117,7 +117,6 @@ function shownOf(name, b, none) {
 function bodyParts() {
   if (!may('operator')) return [p('An operator may read them.')];
   if (!body) return [p('Who reads them is noted.'), el('button', { type: 'button', id: 'task-read', on: { click: () => read().catch(e => say(e.message)) } }, 'Show payload and result')];
-  if (body.wrong) return [p(body.wrong)];
   const r = body.request;
   return [
     ...r ? [el('h4', {}, 'Request'), raw([`${r.method} ${r.path}`, ...Object.entries(r.headers || {}).map(([k, v]) => `${k}: ${v}`)].join('\n'))] : [],

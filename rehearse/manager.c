@@ -17,6 +17,7 @@ static void backend_tick(struct play *p)
         p->value = 0;
         return;
     }
+    p->sec.backend = fmaxf(p->sec.backend, (float)p->value); /* also of a crash, before the second is over */
     if (b->crash_above > 0 && p->value > b->crash_above) {
         figures_mark(p->f, p->now, "the backend went down at %.0f", p->value);
         p->f->crashes++;
@@ -263,7 +264,6 @@ void manager_second(struct play *p)
     s->waiting = (uint32_t)p->line.waiting;
     s->inside = p->inside;
     s->allowed = (float)p->allowed;
-    s->backend = (float)p->value;
     s->why = (uint8_t)figures_why(p->f, p->now < p->manager_back       ? "no_manager"
                                         : p->rel.limited_by[0] != '\0' ? p->rel.limited_by
                                                                        : "none");

@@ -144,9 +144,13 @@ Test(rehearse, a_crash_is_seen)
     struct played *x = night("release_per_s: 100", CROWD STAY "\nbackend: {base: 10, per_person: 0.05, restart: 1m}");
     struct verdict v[FIGURES_VERDICTS];
     unsigned bad = figures_judge(&x->f, &x->night, v);
+    float most = 0;
 
     cr_assert_gt(x->f.crashes, 0);
     cr_assert_eq(bad, 1);
+    for (uint32_t s = 0; s < x->f.n; s++)
+        most = fmaxf(most, x->f.s[s].backend);
+    cr_expect_gt(most, 95, "at most %f, and it went down", (double)most);
     over(x);
 }
 

@@ -261,10 +261,9 @@ static void of_one(struct mng_service *s, struct walk *w, const struct mng_part_
         task_refused(a, w->q.verb, m->code, task, p);
     else if (task != NULL && w->q.verb == DO_BODY && m->n_more > 0)
         admin_json(a, 200, task_body_json(task, &m->more[0], p, w->q.most));
-    else if (task != NULL && w->q.verb == DO_RESUBMIT)
-        admin_json(a, 201, task_json(task, p, mng_target_place(s->mng, p->endpoint, task->target), shown(s, w)));
     else if (task != NULL)
-        admin_json(a, 200, task_json(task, p, mng_target_place(s->mng, p->endpoint, task->target), shown(s, w)));
+        admin_json(a, w->q.verb == DO_RESUBMIT ? 201 : 200,
+                   task_json(task, p, mng_target_place(s->mng, p->endpoint, task->target), shown(s, w)));
     else
         admin_json(a, 200, json_pack("{s:o,s:s}", "id", json_sprintf("%u-%llu", w->q.part,
                                                                      (unsigned long long)w->q.no),

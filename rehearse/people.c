@@ -214,7 +214,11 @@ static void waits(struct play *p, uint32_t i)
     if (!served || node->down_ms != 0 ||
         !proc_serve(p, node, x->released != 0 ? c->node_poll_us + c->pass_us : c->node_poll_us)) {
         p->f->held += node->down_ms != 0;
-        due(p, i, p->now + AGAIN_MS + rng_below(&p->rng, node->down_ms != 0 ? HELD_MS - AGAIN_MS : AGAIN_MS));
+        if (served && node->down_ms != 0)
+            due(p, i, p->now + 1000ull * put_off_s(&r->put_off, p->now, (uint32_t)rng_u64(&p->rng)) +
+                          rng_below(&p->rng, AGAIN_MS));
+        else
+            due(p, i, p->now + AGAIN_MS + rng_below(&p->rng, AGAIN_MS));
         return;
     }
     if (x->released != 0) {

@@ -10,7 +10,6 @@
 
 #define TICK_MS     100
 #define AGAIN_MS    1000 /* after a refusal for want of CPU */
-#define HELD_MS     3000 /* Retry-After is 1 s to this, while a segment's node is away */
 #define SLOW_NS     1000000000 /* a process that is so far behind refuses */
 
 enum person_state {
@@ -26,6 +25,7 @@ struct proc { /* a router or a node: requests are served one after the other */
     double used_us;   /* in this second */
     uint32_t down_ms; /* since then, 0: it is up */
     uint32_t back_ms; /* 0: never */
+    struct put_off put_off; /* polls of segments whose node is away */
 };
 
 struct play {

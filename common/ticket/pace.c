@@ -166,16 +166,38 @@ uint32_t pace_interval_ms(const struct pace *p, uint64_t position)
     return (uint32_t)u64_max(p->min_ms, u64_min((us + 500) / 1000, p->max_ms));
 }
 
+/* From 0 to n - 1; neighbours' salts are neighbours, too. */
+static uint64_t spread_below(uint32_t salt, uint64_t n)
+{
+    salt = (salt ^ salt >> 16) * 0x7feb352du;
+    salt = (salt ^ salt >> 15) * 0x846ca68bu;
+    salt ^= salt >> 16;
+    return salt * n >> 32;
+}
+
 uint32_t pace_jittered_ms(const struct pace *p, uint64_t position, uint32_t salt)
 {
     uint64_t ms = pace_interval_ms(p, position);
     uint64_t spread = ms * jitter(ms) / 100;
 
-    salt = (salt ^ salt >> 16) * 0x7feb352du; /* neighbours' salts are neighbours, too */
-    salt = (salt ^ salt >> 15) * 0x846ca68bu;
-    salt ^= salt >> 16;
-    ms += ((uint64_t)salt * (2 * spread + 1) >> 32) - spread; /* 0 .. 2*spread, centred */
+    ms += spread_below(salt, 2 * spread + 1) - spread; /* centred */
     return (uint32_t)u64_min(ms, UINT32_MAX);
+}
+
+/* ---- refusals ---- */
+
+uint32_t put_off_s(struct put_off *p, msec_t now_ms, uint32_t salt)
+{
+    uint64_t over_s = u64_max(p->over_s, 1), passed_ms = (uint64_t)(now_ms - p->begin_ms);
+
+    if (passed_ms >= 1000) { /* each of them comes back after half of 1 + over_s, on average */
+        uint64_t twice = p->n * 1000ull / passed_ms * (1 + over_s);
+
+        over_s = u64_min(u64_max(twice / PUT_OFF_PER_S, 2) - 1, PUT_OFF_MOST_S);
+        *p = (struct put_off){ .begin_ms = now_ms, .over_s = (uint32_t)over_s };
+    }
+    p->n++;
+    return 1 + (uint32_t)spread_below(salt, over_s);
 }
 
 /* ---- from a place to seconds ---- */

@@ -57,6 +57,23 @@ static inline uint32_t pace_class_ms(uint8_t class)
     return class < UINT8_MAX ? pace_class_top[class & 7] >> (31 - (class >> 3)) : UINT32_MAX;
 }
 
+/* ---- refusals: for how long who cannot be answered now is sent away ----
+ *
+ * A node that restarts is back within a second, so a few are told one second. When a router refuses
+ * more than PUT_OFF_PER_S a second, it spreads them over as many seconds as bring them back at that
+ * rate, but PUT_OFF_MOST_S at most: a lost segment is rebuilt by its people's polls. */
+
+enum { PUT_OFF_PER_S = 1000, PUT_OFF_MOST_S = 15 };
+
+struct put_off {
+    msec_t begin_ms; /* since then `n` were refused */
+    uint32_t n;
+    uint32_t over_s; /* 0: as 1 */
+};
+
+/* Seconds, from 1 on, for one more refusal. salt: anything that differs from one to the next. */
+uint32_t put_off_s(struct put_off *p, msec_t now_ms, uint32_t salt);
+
 /* ---- how long it still takes: from a place in line to seconds ----
  *
  * People are let in at a rate, and each of those before one gives up with a probability per

@@ -266,7 +266,7 @@ static const struct {
                      "the ticket to be replaced has a subject: the claim must name it (sub)" },
 };
 
-void api_failed(struct api_ans *a, const struct flow *f, uint64_t salt)
+void api_failed(struct api_ans *a, const struct flow *f, uint32_t wait_s, uint64_t salt)
 {
     if (f->result == FLOW_GONE) {
         begin(a, 410, problems[API_TICKET_GONE].code, "this ticket is over", salt);
@@ -276,10 +276,10 @@ void api_failed(struct api_ans *a, const struct flow *f, uint64_t salt)
     } else if (f->result < ARRAY_LEN(failures) && failures[f->result].detail != NULL) {
         api_problem(a, failures[f->result].problem, failures[f->result].detail, salt);
     } else {
-        api_problem(a, API_QUEUE_UNAVAILABLE,
-                    f->kind == FLOW_POLL ? "the line cannot be reached now; the place is kept"
-                                         : "the line cannot be reached now; ask again",
-                    salt);
+        api_problem_later(a, API_QUEUE_UNAVAILABLE,
+                          f->kind == FLOW_POLL ? "the line cannot be reached now; the place is kept"
+                                               : "the line cannot be reached now; ask again",
+                          wait_s * 1000ull, salt);
     }
 }
 

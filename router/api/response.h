@@ -138,8 +138,8 @@ void api_permit_over(struct api_ans *a, const char *token, enum gone_reason why)
 uint32_t api_words(const struct api_ticket *t);
 /* 204: this router takes no further listeners now. */
 void api_no_listener(struct api_ans *a, uint64_t salt);
-/* A flow that ended with something else than a ticket. */
-void api_failed(struct api_ans *a, const struct flow *f, uint64_t salt);
+/* A flow that ended with something else than a ticket. wait_s: Retry-After where its node is awaited. */
+void api_failed(struct api_ans *a, const struct flow *f, uint32_t wait_s, uint64_t salt);
 
 void api_queue(struct api_ans *a, const struct route_queue *q);
 void api_jwks(struct api_ans *a, const uint8_t (*keys)[32], size_t n);

@@ -127,7 +127,7 @@ static void tell_gone(struct router *r, struct listening *x, const struct flow *
 
     buf_init(&b);
     event_begin(&b, "gone", 0, RETRY_LAST_MS);
-    api_failed(&r->ans, f, router_request_id(r));
+    router_failed(r, f);
     buf_append(&b, r->ans.body.data, r->ans.body.len);
     b.failed |= r->ans.body.failed;
     send_event(r, x, &b);
@@ -290,7 +290,7 @@ static void first_looked(struct router *r, struct rflow *rf)
     if (rf->flow.result == FLOW_OK && router_ticket(r, rf, &t))
         open_it(r, rf, &t);
     else
-        api_failed(&r->ans, &rf->flow, router_request_id(r));
+        router_failed(r, &rf->flow);
 }
 
 /* The node is asked: it never tells a greater place than it, or another router, did before. */

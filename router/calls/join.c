@@ -122,7 +122,7 @@ static void done(struct router *r, struct rflow *rf)
     if (ok && router_ticket(r, rf, &t))
         api_ticket(&r->ans, rf->flow.result == FLOW_OK ? 201 : 200, &t, true);
     else
-        api_failed(&r->ans, &rf->flow, router_request_id(r));
+        router_failed(r, &rf->flow);
 }
 
 static void begin(struct router *r, struct httpd_req *req, const struct route_queue *q,
@@ -286,7 +286,7 @@ static void tell(struct router *r, struct rflow *rf, int status, bool joined)
         t.permit = true;
         api_ticket(&r->ans, status, &t, joined);
     } else {
-        api_failed(&r->ans, &rf->flow, router_request_id(r));
+        router_failed(r, &rf->flow);
     }
 }
 
@@ -295,7 +295,7 @@ static void joined(struct router *r, struct rflow *rf)
     if (rf->flow.result == FLOW_OK || rf->flow.result == FLOW_EXISTING)
         tell(r, rf, rf->flow.result == FLOW_OK ? 201 : 200, true);
     else
-        api_failed(&r->ans, &rf->flow, router_request_id(r));
+        router_failed(r, &rf->flow);
 }
 
 static void polled(struct router *r, struct rflow *rf)
@@ -305,7 +305,7 @@ static void polled(struct router *r, struct rflow *rf)
     else if (rf->flow.result == FLOW_GONE)
         api_permit_over(&r->ans, rf->text, rf->flow.reason);
     else
-        api_failed(&r->ans, &rf->flow, router_request_id(r));
+        router_failed(r, &rf->flow);
 }
 
 static void has_left(struct router *r, struct rflow *rf)
@@ -313,7 +313,7 @@ static void has_left(struct router *r, struct rflow *rf)
     if (rf->flow.result == FLOW_OK)
         api_permit_over(&r->ans, rf->text, GONE_LEFT);
     else
-        api_failed(&r->ans, &rf->flow, router_request_id(r));
+        router_failed(r, &rf->flow);
 }
 
 bool permit_join(struct router *r, struct httpd_req *req, const struct http_req *q,

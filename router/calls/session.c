@@ -138,7 +138,7 @@ static void command_done(struct router *r, struct rflow *rf)
 
     assert(f->kind == FLOW_SESSION && !f->renews);
     if (f->result != FLOW_OK) {
-        api_failed(&r->ans, f, router_request_id(r));
+        router_failed(r, f);
         return;
     }
     take_note(r, rf);

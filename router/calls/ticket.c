@@ -136,7 +136,7 @@ static void poll_done(struct router *r, struct rflow *rf)
     if (rf->flow.result == FLOW_OK && router_ticket(r, rf, &t))
         api_ticket(&r->ans, 200, &t, false);
     else
-        api_failed(&r->ans, &rf->flow, router_request_id(r));
+        router_failed(r, &rf->flow);
 }
 
 void poll_start(struct router *r, struct httpd_req *req, struct slice text)
@@ -166,7 +166,7 @@ static void leave_done(struct router *r, struct rflow *rf)
     if (rf->flow.result == FLOW_OK)
         r->ans.status = 204;
     else
-        api_failed(&r->ans, &rf->flow, router_request_id(r));
+        router_failed(r, &rf->flow);
 }
 
 void leave_start(struct router *r, struct httpd_req *req, struct slice text)

@@ -61,6 +61,16 @@ void router_problem(struct router *r, struct httpd_req *req, enum api_problem p,
     router_answer(r, req);
 }
 
+void router_failed(struct router *r, const struct flow *f)
+{
+    uint64_t salt = router_request_id(r);
+    uint32_t wait_s = 0;
+
+    if (f->result == FLOW_UNAVAIL)
+        wait_s = put_off_s(&r->put_off, ev_now(r->ev), (uint32_t)(salt >> 32));
+    api_failed(&r->ans, f, wait_s, salt);
+}
+
 bool router_may_pass(struct router *r, struct httpd_req *req, enum limit_kind k)
 {
     uint32_t wait_ms = gate_take(&r->gate, k, ev_now_us(r->ev));

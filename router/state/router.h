@@ -13,6 +13,7 @@
 #include "common/http/httpd.h"
 #include "common/net/rpc.h"
 #include "common/ticket/keys.h"
+#include "common/ticket/pace.h"
 #include "router/api/cors.h"
 #include "router/api/response.h"
 #include "router/api/waiting_text.h"
@@ -74,6 +75,7 @@ struct router {
     struct arena arena; /* memory of the frame being handled */
     struct api_ans ans; /* the answer being composed */
     struct waiting_texts waiting_texts;
+    struct put_off put_off; /* requests whose node is awaited */
     struct gate gate;   /* the client's address and its limits */
     struct sigcache *sigcache;   /* passes that were found good */
     struct known_pass last_pass; /* the last one that was checked */
@@ -116,6 +118,8 @@ SQ_CHECK bool router_answer_begin(struct router *r, struct httpd_req *req, uint6
 SQ_CHECK bool router_answer_passing(struct router *r, struct httpd_req *req, uint64_t length);
 void router_problem(struct router *r, struct httpd_req *req, enum api_problem p,
                     const char *detail);
+/* Composes the answer of a flow that ended with something else than a ticket. */
+void router_failed(struct router *r, const struct flow *f);
 /* False: its address is over its budget `k`; that has been answered. */
 SQ_CHECK bool router_may_pass(struct router *r, struct httpd_req *req, enum limit_kind k);
 /* Answers a request whose token is not ours. */

@@ -180,3 +180,64 @@ Test(pace, nonsense_in_still_sense_out)
     p = pace_plan(UINT64_MAX, 0, 1, 1000, 60000);
     cr_expect_gt(pace_jittered_ms(&p, UINT64_MAX, 7), 0);
 }
+
+/* People of one node that is away, each of whom asks again when it was told to: the mean of the last
+ * half. */
+static uint32_t refused_per_s(uint32_t people, unsigned seconds, uint32_t *most_s)
+{
+    struct put_off p = { 0 };
+    static uint32_t due[64]; /* by second modulo 64 */
+    uint32_t n, sum = 0;
+
+    memset(due, 0, sizeof(due));
+    due[0] = people;
+    for (unsigned s = 0; s < seconds; s++) {
+        n = due[s % 64];
+        due[s % 64] = 0;
+        sum += s >= seconds / 2 ? n : 0;
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t wait_s = put_off_s(&p, 1000 + 1000 * (msec_t)s, s * 7919 + i);
+
+            *most_s = wait_s > *most_s ? wait_s : *most_s;
+            due[(s + wait_s) % 64]++;
+        }
+    }
+    return sum / (seconds - seconds / 2);
+}
+
+Test(pace, a_few_that_are_refused_are_told_a_second)
+{
+    uint32_t most_s = 0;
+
+    cr_expect_eq(refused_per_s(PUT_OFF_PER_S, 60, &most_s), PUT_OFF_PER_S);
+    cr_expect_eq(most_s, 1);
+}
+
+Test(pace, many_that_are_refused_are_spread)
+{
+    for (uint32_t people = 2000; people <= 8000; people += 1000) {
+        uint32_t most_s = 0, per_s = refused_per_s(people, 300, &most_s);
+
+        cr_expect(per_s < 1.5 * PUT_OFF_PER_S && per_s > 0.7 * PUT_OFF_PER_S, "%u people: %u a second", people, per_s);
+        cr_expect_leq(most_s, PUT_OFF_MOST_S);
+    }
+}
+
+Test(pace, a_crowd_that_is_refused_is_told_no_more_than_a_rebuild_waits)
+{
+    uint32_t most_s = 0, per_s = refused_per_s(100000, 120, &most_s);
+
+    cr_expect_eq(most_s, PUT_OFF_MOST_S);
+    cr_expect_leq(per_s, 100000 / 7);
+}
+
+Test(pace, after_a_quiet_time_a_refusal_is_a_second_again)
+{
+    struct put_off p = { 0 };
+
+    for (uint32_t i = 0; i < 50000; i++)
+        put_off_s(&p, 1000 + i / 10, i);
+    put_off_s(&p, 60000, 1); /* of the long second before */
+    for (uint32_t i = 0; i < 100; i++)
+        cr_expect_eq(put_off_s(&p, 61000 + i, i), 1);
+}

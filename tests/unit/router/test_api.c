@@ -398,7 +398,7 @@ Test(api_ans, every_end_of_a_flow_has_status_and_code)
                           .reason = v[i].reason };
 
         api_ans_reset(&ans);
-        api_failed(&ans, &f, i * 12345);
+        api_failed(&ans, &f, 1, i * 12345);
         json_t *o = body();
         cr_expect_eq(ans.status, v[i].status);
         cr_expect_str_eq(ans.type, "application/problem+json");
@@ -443,7 +443,7 @@ Test(api_ans, only_what_is_known_to_last_is_waited_for)
         struct flow f = { .kind = (enum flow_kind)kind, .result = FLOW_UNAVAIL };
 
         api_ans_reset(&ans);
-        api_failed(&ans, &f, 7);
+        api_failed(&ans, &f, 1, 7);
         json_t *o = body();
         cr_expect_eq(strstr(str(o, "detail"), "the place is kept") != NULL, kind == FLOW_POLL,
                      "who leaves may have left");

@@ -174,15 +174,12 @@ void api_problem_later(struct api_ans *a, enum api_problem p, const char *detail
     ADD(&a->headers, "\r\n");
 }
 
-void api_too_fast(struct api_ans *a, uint32_t wait_ms, bool place, uint64_t salt)
+void api_too_fast(struct api_ans *a, uint32_t wait_ms, const char *detail, uint64_t salt)
 {
     uint64_t wait_s = wait_ms > 1000 ? (wait_ms + 999) / 1000 : 1;
 
     assert(wait_ms > 0);
-    begin(a, problems[API_TOO_FAST].status, problems[API_TOO_FAST].code,
-          place ? "too many requests from this address; the place is kept"
-                : "too many requests from this address",
-          salt);
+    begin(a, problems[API_TOO_FAST].status, problems[API_TOO_FAST].code, detail, salt);
     out_u64(&a->body, ",\"poll_after_ms\":", wait_ms > 1000 ? wait_ms : 1000);
     ADD(&a->body, "}");
     out_u64(&a->headers, "Retry-After: ", wait_s);

@@ -98,8 +98,8 @@ void api_problem(struct api_ans *a, enum api_problem p, const char *detail,
 /* Likewise, to be tried again when wait_ms have passed; the answer says so. */
 void api_problem_later(struct api_ans *a, enum api_problem p, const char *detail, uint64_t wait_ms,
                        uint64_t salt);
-/* 429. place: the answer says that the place is kept, and when to poll next. */
-void api_too_fast(struct api_ans *a, uint32_t wait_ms, bool place, uint64_t salt);
+/* 429, with when to come again. detail: ours. */
+void api_too_fast(struct api_ans *a, uint32_t wait_ms, const char *detail, uint64_t salt);
 /* A request that http.c refused. */
 void api_bad_http(struct api_ans *a, int status, uint64_t salt);
 /* 403 queue_closed of a queue that has more to say: until when, the operator's message. */

@@ -182,13 +182,17 @@ static void bypassed(struct buf *b, const struct router_counts *n)
 
 static void limits(struct buf *b, const struct gate *g)
 {
-    static const char *const budgets[LIMIT_NKINDS] = { [LIMIT_JOIN] = "join",
-                                                       [LIMIT_POLL] = "poll",
-                                                       [LIMIT_BAD] = "bad" };
+    static const char *const budgets[LIMIT_NKINDS + 1] = { [LIMIT_JOIN] = "join",
+                                                           [LIMIT_POLL] = "poll",
+                                                           [LIMIT_BAD] = "bad",
+                                                           [LIMIT_NKINDS] = "ticket" };
     const struct limit_counts *n = limit_counts(g->limit);
+    uint64_t refused[LIMIT_NKINDS + 1];
 
+    memcpy(refused, n->refused, sizeof(n->refused));
+    refused[LIMIT_NKINDS] = g->ticket_refused;
     metrics_by(b, "segq_router_too_fast_total", "Requests answered with 429, by budget", "budget",
-               budgets, n->refused, LIMIT_NKINDS);
+               budgets, refused, ARRAY_LEN(refused));
     metrics_rows(b, limit_rows, ARRAY_LEN(limit_rows), n);
     metrics_rows(b, proxy_rows, ARRAY_LEN(proxy_rows), g);
 }

@@ -84,13 +84,16 @@ const struct cfg_key router_keys[] = {
                               "address; 0 = no limit" },
     { K(poll_burst), .type = CFG_INT, .def = "200", .min = 1, .max = 1000000,
       .reload = true, .help = "requests of this kind that one address may send at once" },
+    { K(ticket_poll_times), .type = CFG_INT, .def = "0", .min = 0, .max = 1000, .reload = true,
+      .help = "a ticket may be polled so many times as often as it is told to, whatever its address; "
+              "beyond: 429, and its place stays; 0 = no limit" },
     { K(bad_limit_per_s), .type = CFG_NUM, .def = "5", .min = 0, .max = 100000,
       .reload = true, .help = "forged tokens and malformed requests per second of one "
                               "address; 0 = no limit" },
     { K(bad_burst), .type = CFG_INT, .def = "50", .min = 1, .max = 1000000,
       .reload = true, .help = "requests of this kind that one address may send at once" },
     { K(limit_table_entries), .type = CFG_INT, .def = "65536", .min = 8, .max = 16777216,
-      .help = "addresses that the limits remember, 32 bytes each" },
+      .help = "addresses that the limits remember, 32 bytes each; and tickets, 16 bytes each" },
     { K(verify_cache), .type = CFG_INT, .def = "16384", .min = 4, .max = 16777216,
       .help = "verified passes that are remembered, 540 bytes each" },
     { K(claim_keys), .type = CFG_OBJS, .def = "", .max = 16, .reload = true,

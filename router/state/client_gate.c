@@ -20,6 +20,7 @@ void gate_reload(struct gate *g, const struct router_cfg *c)
     limit_set(g->limit, LIMIT_POLL, c->poll_limit_per_s, (uint32_t)c->poll_burst);
     limit_set(g->limit, LIMIT_BAD, c->bad_limit_per_s, (uint32_t)c->bad_burst);
     g->conns_per_addr = (uint32_t)c->conns_per_addr;
+    g->ticket_times = (uint32_t)c->ticket_poll_times;
 }
 
 int gate_init(struct gate *g, const struct router_cfg *c, struct err *e)
@@ -36,7 +37,8 @@ int gate_init(struct gate *g, const struct router_cfg *c, struct err *e)
             return err_set(e, SQ_EINVAL, "trusted_proxies: \"%.60s\"", text[i]);
     randombytes_buf(key, sizeof(key));
     g->limit = limit_new((size_t)c->limit_table_entries, key);
-    if (g->limit == NULL)
+    g->tickets = ticket_polls_new((size_t)c->limit_table_entries);
+    if (g->limit == NULL || g->tickets == NULL)
         return err_set(e, SQ_ENOMEM, "no memory for limit_table_entries");
     gate_reload(g, c);
     return 0;
@@ -46,6 +48,8 @@ void gate_fini(struct gate *g)
 {
     limit_free(g->limit);
     g->limit = NULL;
+    ticket_polls_free(g->tickets);
+    g->tickets = NULL;
 }
 
 /* Logs a line a second at most: refusing must stay cheaper than connecting. */

@@ -12,12 +12,16 @@
 #include "common/http/forwarded.h"
 #include "common/net/net.h"
 #include "router/gate/limit.h"
+#include "router/gate/ticket_polls.h"
 #include "router/state/cfg.h"
 
 #define GATE_MAX_PROXIES CFG_NETS_MAX
 
 struct gate {
     struct limit *limit; /* owned */
+    struct ticket_polls *tickets; /* owned */
+    uint32_t ticket_times;        /* 0: tickets are not limited */
+    uint64_t ticket_refused;
     struct ip_net proxies[GATE_MAX_PROXIES];
     size_t n_proxies;
     enum forwarded_form form;

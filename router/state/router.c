@@ -77,7 +77,10 @@ bool router_may_pass(struct router *r, struct httpd_req *req, enum limit_kind k)
 
     if (__builtin_expect(wait_ms == 0, 1))
         return true;
-    api_too_fast(&r->ans, wait_ms, k == LIMIT_POLL, router_request_id(r));
+    api_too_fast(&r->ans, wait_ms,
+                 k == LIMIT_POLL ? "too many requests from this address; the place is kept"
+                                 : "too many requests from this address",
+                 router_request_id(r));
     router_answer(r, req);
     return false;
 }

@@ -111,6 +111,39 @@ Test(router, too_fast_is_429_and_keeps_the_place)
     cr_expect_eq(call("GET", path, ""), 200); /* it was kept indeed */
 }
 
+/* Whatever its address: ten times as often as it is told, and the place is kept. Another ticket is not
+ * held up by it. */
+Test(router, a_ticket_that_is_polled_far_too_often_is_429)
+{
+    char path[100], other[100];
+    unsigned polls;
+    int status = 0, n = 0;
+
+    w.cfg.ticket_poll_times = 10;
+    router_reload(w.r);
+    cr_expect_eq(call("POST", "/v1/queues/login/tickets", ""), 201);
+    snprintf(path, sizeof(path), "/v1/tickets/%s", str("token"));
+    cr_expect_eq(call("POST", "/v1/queues/login/tickets", ""), 201);
+    snprintf(other, sizeof(other), "/v1/tickets/%s", str("token"));
+    while (n < 20 && (status = call("GET", path, "")) == 200)
+        n++;
+    cr_expect_eq(status, 429);
+    cr_expect(n >= 10 && n <= 12, "%d polls at once", n);
+    cr_expect_str_eq(str("code"), "too_fast");
+    cr_expect_geq(num("poll_after_ms"), 1000);
+    cr_expect(strstr(str("detail"), "its place is kept") != NULL);
+    cr_expect(strstr(got, "\r\nRetry-After: ") != NULL);
+    polls = w.places;
+    cr_expect_eq(call("GET", path, ""), 429);
+    cr_expect_eq(w.places, polls);
+    cr_expect_eq(call("GET", other, ""), 200);
+    cr_expect_eq(call("DELETE", path, ""), 204);
+    w.cfg.ticket_poll_times = 0;
+    router_reload(w.r);
+    for (int i = 0; i < 20; i++)
+        cr_expect_eq(call("GET", other, ""), 200);
+}
+
 Test(router, subjects_and_lanes_reach_the_node)
 {
     cr_expect_eq(call("POST", "/v1/queues/login/tickets", "{\"subject\":\"known\"}"),

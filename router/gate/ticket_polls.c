@@ -10,7 +10,7 @@
 
 struct entry {
     uint64_t key;     /* 0: free */
-    uint32_t paid_ms; /* its polls are paid for until then: low bits of the clock */
+    uint32_t paid_ms; /* end of what its polls have used: low bits of the clock */
     uint32_t told_ms; /* by its last answer */
 };
 

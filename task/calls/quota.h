@@ -28,7 +28,7 @@ struct quota { /* zero: no rates */
     uint64_t rest[UNIT_RATES_MAX];      /* units of the window that no node has yet */
     uint64_t whole[UNIT_RATES_MAX]; /* units at once, of all nodes together */
     uint8_t per[UNIT_RATES_MAX];
-    bool shared[UNIT_RATES_MAX]; /* of its budget */
+    bool shared[UNIT_RATES_MAX]; /* units of the budget */
     bool idle[UNIT_RATES_MAX];   /* the node has no part of it: what it owes stays owed */
     uint64_t needs; /* cost of the next call, which does not fit; 0: not known */
     bool none;      /* no part of the rates that there are */

@@ -48,7 +48,7 @@ PROGRAMS := router segment task queuemng rt_cluster seg_cluster task_cluster mng
 o = $(patsubst %.c,$(B)/obj/%.o,$(1))
 link = $(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(CURL)
 
-bins: $(PROGRAMS:%=$(B)/bin/%) $(B)/bin/swarm $(B)/bench/fill $(B)/bench/load $(B)/chaos/shim.so $(B)/dates/wall.so $(B)/deploy/yaml2json programs
+bins: $(PROGRAMS:%=$(B)/bin/%) $(B)/bin/swarm $(B)/bench/fill $(B)/bench/load $(B)/chaos/shim.so $(B)/chaos/ocean $(B)/dates/wall.so $(B)/deploy/yaml2json programs
 
 $(B)/gen/proto/%.pb-c.c $(B)/gen/proto/%.pb-c.h: proto/%.proto
 	@mkdir -p $(B)/gen
@@ -180,6 +180,9 @@ $(B)/guard/count.so: tests/guard/count.c tests/guard/count.h
 $(B)/chaos/shim.so $(B)/dates/wall.so: $(B)/%.so: tests/%.c tests/lib/wall_calls.h
 	@mkdir -p $(@D) && echo "  ld $@"
 	@$(CC) -std=gnu11 $(WARN) -O2 -g -fPIC -shared -o $@ $<
+$(B)/chaos/ocean: $(call o,tests/chaos/ocean.c)
+	@mkdir -p $(@D) && echo "  ld $@"
+	@$(CC) $(LDFLAGS) -o $@ $^
 $(B)/deploy/yaml2json: $(call o,tests/deploy/yaml2json.c)
 	@mkdir -p $(@D) && echo "  ld $@"
 	@$(link)

@@ -13,8 +13,11 @@
 #   observe [options of observer.py], phase NAME, observe_end [options of check_history.py]
 #   cut A B | cut_oneway A B | heal           packets are lost without a word, as by a
 #                                             broken cable; A B = packets from A to B
-#   slow A "delay=MS loss=SHARE rate=BYTES_PER_S"; slow A "" is a good cable again
+#   slow A "delay=MS jitter=MS loss=SHARE rate=BYTES_PER_S"; slow A "" is a good cable again
 #                                             (so `cut` here is not that of coreutils)
+#   machines "m0@eu s0@eu r1@us"              regions, with an ocean between them (ocean.c)
+#   sea "eu us" "delay=40 jitter=5"           both ways; sea_oneway "eu us" "cut"; "eu *": to all
+#   sea_count FILE                            frames and bytes so far, each way
 #   stop P, cont P, kill9 P                   P: s0 (its supervisor), s0.0 (the process)
 #   on A COMMAND...                           runs there
 # Claims and waiting (ok, check, wait_for ...) are those of tests/sys/lib.sh.
@@ -38,6 +41,7 @@ chaos=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 NET=10.77.0
 LINKS= # machines whose cable is a forwarder
+REGIONS=
 HISTORY=$DIR/history.jsonl
 OBSERVER=
 
@@ -66,12 +70,14 @@ hub_up() {
         give_up "no bridge"
 }
 
-# plug NAME: a cable from the hub into the namespace. With "+" there is a forwarder in it,
-# in a namespace of its own, which forwards frame by frame and can be told to be bad at it.
+# plug NAME[@REGION][+]: a cable from the hub, or its region's, into the namespace. With "+" there
+# is a forwarder in it, in a namespace of its own, which can be told to be bad.
 plug() {
-    local name=${1%+} inner=v-${1%+}
+    local name=${1%%[@+]*} hub=br0 inner
+    inner=v-$name
+    case $1 in *@*) hub=br-$(region_of "$1") ;; esac
     ip netns add "$name" && on "$name" ip link set lo up || give_up "no namespace $name"
-    if [ "$1" != "$name" ]; then
+    if [ "${1%+}" != "$1" ]; then
         ip netns add "x-$name"
         ip link add "$inner" type veth peer name va netns "x-$name"
         on "x-$name" ip link add vb type veth peer name eth0 netns "$name"
@@ -79,25 +85,87 @@ plug() {
         # no bundles of segments: a slow cable carries packets
         on "$name" ip link set eth0 gso_max_segs 1
         on "x-$name" sysctl -qw net.ipv6.conf.all.disable_ipv6=1 2>/dev/null
-        helper_on "x-$name" python3 "$chaos/cable.py" va vb "$DIR/cable.$name"
+        helper_on "x-$name" "$BIN/../chaos/ocean" "$DIR/cable.$name" va vb
         LINKS="$LINKS $name"
     else
         ip link add "$inner" type veth peer name eth0 netns "$name"
     fi
-    ip link set "$inner" master br0 && ip link set "$inner" up
+    ip link set "$inner" master "$hub" && ip link set "$inner" up
     on "$name" ip addr add "$(addr "$name")/24" dev eth0 && on "$name" ip link set eth0 up ||
         give_up "no cable to $name"
+    [ "$hub" = br0 ] || on "$name" ip link set eth0 gso_max_segs 1
 }
 
-machines() { # "m0 s0 s1+ r0": they exist, nothing runs there
+# ---- regions ------------------------------------------------------------------------
+
+region_of() { # m0@eu+, or m0 once it is there
+    local r
+    case $1 in
+    *@*) r=${1#*@} && echo "${r%+}" ;;
+    *) cat "$DIR/region.$1" 2>/dev/null ;;
+    esac
+}
+shores() { # the hub of each region, and the ocean between them
+    local m r
+    for m in "$@"; do
+        case $m in *@*) ;; *) continue ;; esac
+        r=$(region_of "$m")
+        echo "$r" >"$DIR/region.${m%%@*}"
+        case " $REGIONS " in *" $r "*) continue ;; esac
+        [ -n "$REGIONS" ] || { ip netns add x-sea && on x-sea sysctl -qw net.ipv6.conf.all.disable_ipv6=1; }
+        REGIONS="$REGIONS $r"
+        ip link add "br-$r" type bridge && ip link set "br-$r" up || give_up "no hub of $r"
+        ip link add "w-$r" type veth peer name "$r" netns x-sea
+        ip link set "w-$r" master "br-$r" && ip link set "w-$r" up && on x-sea ip link set "$r" up ||
+            give_up "no shore of $r"
+    done
+    [ -z "$REGIONS" ] || {
+        # shellcheck disable=SC2086
+        helper_on x-sea "$BIN/../chaos/ocean" "$DIR/sea" $REGIONS
+        LINKS="$LINKS sea"
+    }
+}
+# Who looks from outside stands at each shore, as this script does: nobody's requests cross the ocean.
+stand_at_shores() {
+    local r m i=0
+    touch /run/netns/o0 && mount --bind /proc/self/ns/net /run/netns/o0 || give_up "no place to look from"
+    sysctl -qw net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2
+    for r in $REGIONS; do
+        ip addr add "$NET.$((90 + i))/32" dev "br-$r"
+        for m in $MACHINES; do
+            [ "$(region_of "$m")" != "$r" ] || ip route add "$(addr "$m")/32" dev "br-$r" src "$NET.$((90 + i))"
+        done
+        i=$((i + 1))
+    done
+}
+sea_oneway() { # "FROM TO" "WORDS of ocean.c"
+    echo "$1 $2" >"$DIR/sea"
+}
+sea() { # "A B" "WORDS": both ways
+    sea_oneway "$1" "$2"
+    sea_oneway "${1#* } ${1% *}" "$2"
+}
+sea_count() { # file: from to frames bytes lost
+    rm -f "$1"
+    echo "count $1" >"$DIR/sea"
+    wait_quietly test -s "$1"
+}
+
+machines() { # "m0 s0 s1+ r0", "m0@eu r0@us": they exist, nothing runs there
     local m
     hub_up
     MACHINES=
-    for m in $1 o0; do
+    # shellcheck disable=SC2086
+    shores $1
+    for m in $1; do
         plug "$m"
-        MACHINES="$MACHINES ${m%+}"
+        MACHINES="$MACHINES ${m%%[@+]*}"
     done
-    for m in $LINKS; do wait_quietly test -p "$DIR/cable.$m"; done
+    if [ -n "$REGIONS" ]; then stand_at_shores; else plug o0; fi
+    MACHINES="$MACHINES o0"
+    for m in $LINKS; do
+        case $m in sea) wait_quietly test -p "$DIR/sea" ;; *) wait_quietly test -p "$DIR/cable.$m" ;; esac
+    done
     R=http://$(addr r0):8080 R2=http://$(addr r1):8080 A=http://$(addr m0):7071
 }
 
@@ -257,7 +325,7 @@ cut() { # A B, both ways
 }
 heal() {
     local m
-    for m in $MACHINES; do on "$m" ip neigh flush dev eth0 nud permanent; done
+    for m in $MACHINES; do on "$m" ip neigh flush nud permanent; done
 }
 slow() { # machine "delay=MS loss=SHARE rate=BYTES_PER_S"
     echo "$2" >"$DIR/cable.$1"

@@ -149,8 +149,14 @@ static const char *const visits[] = { [VISIT_PAGE] = "page",
  * which tells it always. */
 static enum visit visit_by(const struct router *r, const struct asked *a)
 {
-    return visit_of(a->q, a->method,
-                    a->method.n > 0 && r->cfg->gate_uri_header == URI_ORIGINAL);
+    enum visit v = visit_of(a->q, a->method,
+                            a->method.n > 0 && r->cfg->gate_uri_header == URI_ORIGINAL);
+
+    /* A program of another waiting room goes to the page, as a browser does, and reads JSON there. */
+    if (v == VISIT_CALL && r->cfg->page_compat != PAGE_COMPAT_OFF && visit_wants_json(a->q) &&
+        (a->method.n == 0 || slice_is(a->method, "GET")))
+        v = VISIT_PAGE;
+    return v;
 }
 
 /* Back to the page that was asked for. A form or a script asked for no page, and its body is

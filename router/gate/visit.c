@@ -9,14 +9,21 @@ static bool begins(struct slice v, const char *t)
 }
 
 /* The spelling of browsers; small letters do for programs, too. */
-static bool wants_html(struct slice accept)
+static bool names(struct slice accept, const char *type)
 {
-    static const char html[] = "text/html";
+    size_t n = strlen(type);
 
-    for (size_t i = 0; i + sizeof(html) - 1 <= accept.n; i++)
-        if (memcmp(accept.p + i, html, sizeof(html) - 1) == 0)
+    for (size_t i = 0; i + n <= accept.n; i++)
+        if (memcmp(accept.p + i, type, n) == 0)
             return true;
     return false;
+}
+
+bool visit_wants_json(const struct http_req *q)
+{
+    struct slice v;
+
+    return http_find(q, "accept", &v) > 0 && names(v, "application/json") && !names(v, "text/html");
 }
 
 enum visit visit_of(const struct http_req *q, struct slice method, bool whole)
@@ -32,7 +39,7 @@ enum visit visit_of(const struct http_req *q, struct slice method, bool whole)
     if (!reads)
         return VISIT_CALL;
     if (http_find(q, "accept", &v) > 0)
-        return wants_html(v) ? VISIT_PAGE : VISIT_CALL;
+        return names(v, "text/html") ? VISIT_PAGE : VISIT_CALL;
     return whole ? VISIT_CALL : VISIT_PAGE;
 }
 

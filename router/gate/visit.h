@@ -19,6 +19,9 @@ enum visit {
  * every field of that request is here, so that one without Accept is a program's. */
 enum visit visit_of(const struct http_req *q, struct slice method, bool whole);
 
+/* A program reads JSON: Accept names it, and no HTML. */
+bool visit_wants_json(const struct http_req *q);
+
 /* A browser says that it goes there now, to show it: neither a preview of a link, nor a
  * crawler, nor what is fetched ahead. */
 bool visit_is_looked_at(const struct http_req *q);

@@ -69,6 +69,7 @@ struct page_view {
     size_t lang;
     bool chosen;                /* the reader has just named it: it goes into a cookie */
     bool gzip;                  /* the browser takes it */
+    bool json;                  /* for a program, in place of HTML */
     const char *preview;        /* NULL; for an operator: HTML, links to other states */
     const char *queue;          /* name of it; "" if there is none */
     const struct page_def *def; /* NULL: there is none */

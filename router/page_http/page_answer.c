@@ -11,6 +11,7 @@
 #include "router/calls/ticket.h"
 #include "router/page/render.h"
 #include "router/page_http/files.h"
+#include "router/page_http/room_json.h"
 #include "router/state/router.h"
 
 #define CLOSED_MS    60000
@@ -120,6 +121,8 @@ void page_show(struct router *r, struct page_view *v)
     const struct page *p = page_room_page(r);
     char nonce[RANDOM_LEN], key[RANDOM_LEN];
 
+    if (v->json && room_json_show(r, v))
+        return;
     put_random(nonce, sodium_base64_VARIANT_ORIGINAL);
     put_random(key, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
     assert(r->ans.body.len == 0 && v->target != NULL && v->queue != NULL);
@@ -147,6 +150,7 @@ struct page_view page_view_of(struct router *r, const struct page_ask *a,
                            .lang = a->lang,
                            .chosen = a->chosen,
                            .gzip = a->gzip,
+                           .json = a->json,
                            .queue = a->name,
                            .target = a->target,
                            .eta_s = -1,
@@ -228,6 +232,8 @@ static void other(struct router *r, struct rflow *rf, const struct route_queue *
     struct page_view v = page_view_of(r, rf->page, q, state);
 
     v.poll_after_ms = retry_ms;
+    if (v.json && rf->flow.result == FLOW_GONE) /* nobody is there to press a button */
+        page_ticket_cookie(r, rf->page, "", 0);
     page_show(r, &v);
 }
 

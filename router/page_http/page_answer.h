@@ -19,6 +19,7 @@ struct page_ask { /* a request of a page, while its flow is under way */
     bool chosen;         /* the language, by the address */
     bool gzip;           /* the browser takes it */
     bool https;
+    bool json;           /* for a program: room_json.h */
     bool joins;          /* no ticket yet */
     bool claimed;        /* by a claim, which must not stay in the address */
     bool had;            /* came with a ticket, which the claim's would replace */

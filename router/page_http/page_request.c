@@ -216,7 +216,7 @@ static void get(struct router *r, struct httpd_req *req, struct asked *x)
 {
     bool claim = read_claim(x) > 0;
     bool head = x->q->method == HTTP_HEAD;
-    bool looks = !head && visit_is_looked_at(x->q);
+    bool looks = !head && (x->a->json || visit_is_looked_at(x->q));
 
     if (!head)
         read_ticket(r, x, false);
@@ -363,6 +363,7 @@ void page_start(struct router *r, struct httpd_req *req, const struct http_req *
         return;
     }
     x.a->gzip = page_room_gzip(q);
+    x.a->json = a->call == API_PAGE && r->cfg->page_compat != PAGE_COMPAT_OFF && visit_wants_json(q);
     x.a->https = gate_is_secure(r->cfg, httpd_is_sealed(req), httpd_tag(req), q);
     if (a->call == API_FORM)
         x.form = q->body.p != NULL ? q->body : (struct slice) { (char *)"", 0 };

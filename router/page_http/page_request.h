@@ -5,6 +5,7 @@
  *                              browsers that do not say so) get the door: a page whose
  *                              script, or button, sends the form join
  *   GET with one               polls
+ *   GET by a program for JSON  the same, if page_compat says so (room_json.h)
  *   GET r=1 without one        the cookie did not come back: says so, never joins again
  *   HEAD, fetched ahead        joins nobody; HEAD looks at no ticket
  *   POST join                  joins anew; from the door: unless there is a ticket by now

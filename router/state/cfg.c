@@ -20,6 +20,7 @@ static const char *const uri_headers[] = { "x-original-uri", "x-forwarded-uri", 
 static const char *const https_words[] = { "auto", "always", "never", NULL };
 
 static const char *const compat_words[] = { "off", "classic", NULL };
+static const char *const page_compat_words[] = { "off", "cloudflare", NULL };
 
 static const char *const claim_algs[] = { "HS256", "EdDSA", NULL };
 
@@ -140,6 +141,9 @@ const struct cfg_key router_keys[] = {
       .help = "language of the waiting page for browsers that prefer none of its languages" },
     { K(rooms), .type = CFG_STRS, .def = "", .min = 0, .max = 64,
       .help = "queues to which the public page at / links" },
+    { K(page_compat), .type = CFG_ENUM, 
+      .def = "off", .words = page_compat_words, .reload = true,
+      .help = "cloudflare = programs that ask for JSON get the waiting page as that room's JSON" },
     { K(page_https), .type = CFG_ENUM, .def = "auto", .words = https_words,
       .help = "restrict cookies to https; auto = when the browser uses it, as a trusted proxy "
               "says or, without its word, this port sees" },

@@ -7,6 +7,7 @@
 
 enum gate_uri { URI_ORIGINAL, URI_FORWARDED, URI_NONE };
 enum compat_kind { COMPAT_OFF, COMPAT_CLASSIC };
+enum page_compat { PAGE_COMPAT_OFF, PAGE_COMPAT_CLOUDFLARE };
 enum page_https { HTTPS_AUTO, HTTPS_ALWAYS, HTTPS_NEVER };
 
 struct cfg_claim_key { /* a key that claims may be signed with */
@@ -37,6 +38,7 @@ struct router_cfg {
     int gate_uri_header; /* enum gate_uri */
     char *task_tokens, *listen_tasks;
     int compat; /* enum compat_kind */
+    int page_compat; /* enum page_compat: router/page_http/room_json.h */
     char *compat_time; /* router/compat/classic_answer.h */
     int64_t call_wait;
     char *page_dir, *page_language;

@@ -290,3 +290,25 @@ for gate in nginx haproxy; do
     wait_for 40 "${gate}_open: with a router again it is a gate again" none_past
 done
 check_eq "nobody was let in but those" "$(grep secret-closed "$SHOPLOG")" ""
+
+# ---- an app of another waiting room: the same URL, its cookies, JSON (page_compat) -------
+
+each nginx
+echo 'page_compat: cloudflare' >>"$DIR/c/config/router.yaml"
+kill -HUP "$(pid_of rt_cluster)"
+app() { # as an app: cookies, redirects
+    curl -sL --max-time 60 --interface 127.0.6.1 --cacert "$DIR/cert.pem" -H 'Accept: application/json' \
+        --resolve "$HOST:$TLS:127.0.0.1" -b "$DIR/jar.$1" -c "$DIR/jar.$1" "https://$HOST:$TLS/shop"
+}
+room() { [ "$(app "$1" | jq -r '.cfWaitingRoom | .inWaitingRoom and .refreshIntervalSeconds >= 1')" = true ]; }
+is_in() { app "$1" | jq -e '.headers' >/dev/null; }
+admin POST /v1/admin/queues/login/pause >/dev/null
+for who in one two; do
+    wait_for 20 "app $who reads that it waits" room $who
+done
+check_eq "each has a place of its own, and keeps it" "$(app one >/dev/null; cookie one segq_ticket) $(cookie two segq_ticket)" \
+    "$(app one >/dev/null; cookie one segq_ticket) $(cookie two segq_ticket)"
+check "not the other's" [ "$(cookie one segq_ticket)" != "$(cookie two segq_ticket)" ]
+admin POST /v1/admin/queues/login/passthrough >/dev/null
+wait_for 20 "when it is its turn, the site answers" is_in one
+wait_for 20 "each of them" is_in two

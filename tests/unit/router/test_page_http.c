@@ -720,3 +720,58 @@ Test(page_http, visitors_that_disconnect)
     UNTIL(w.place_frames == 1);
     cr_expect_eq(w.r->flows.n, 2);
 }
+
+/* ---- a program of another waiting room: room_json.h ---- */
+
+#define JSON "Accept: application/json\r\n"
+
+Test(page_http, a_program_of_another_room_joins_polls_and_reads_json)
+{
+    char cookie[300];
+
+    w.cfg.page_compat = PAGE_COMPAT_CLOUDFLARE;
+    cr_assert_eq(fetch_page("GET", "/q/login?return=/shop", JSON, ""), 200);
+    cr_expect_eq(w.appends, 1);
+    cr_expect_str_eq(header("Content-Type"), "application/json");
+    cr_expect_str_eq(header("Cache-Control"), "no-store");
+    cr_expect_str_eq(header("Vary"), "Accept, Cookie");
+    cr_expect(strstr(got, "{\"cfWaitingRoom\":{\"inWaitingRoom\":true,"));
+    cr_expect(strstr(got, "\"queueIsFull\":false"));
+    cr_expect(strstr(got, "\"lastUpdated\":\"20"));
+    cr_expect(strstr(got, "\"refreshIntervalSeconds\":"));
+    cr_expect(strstr(got, "\"queueingMethod\":\"fifo\""));
+    json_t *o = json_loads(strstr(got, "\r\n\r\n") + 4, 0, NULL);
+    cr_expect(json_is_object(json_object_get(o, "cfWaitingRoom")));
+    json_decref(o);
+    snprintf(cookie, sizeof(cookie), JSON "Cookie: %.*s\r\n", (int)strcspn(header("Set-Cookie"), ";"),
+             header("Set-Cookie"));
+    cr_assert_eq(fetch_page("GET", "/q/login?return=/shop", cookie, ""), 200);
+    cr_expect_eq(w.appends, 1, "it polls");
+    cr_expect_geq(w.places, 1);
+}
+
+/* Else programs get what they got: the door, and nobody joins by it. */
+Test(page_http, without_page_compat_a_program_does_not_join)
+{
+    cr_assert_eq(fetch_page("GET", "/q/login", JSON, ""), 200);
+    cr_expect_eq(w.appends, 0);
+    cr_expect(strstr(header("Content-Type"), "text/html"));
+    w.cfg.page_compat = PAGE_COMPAT_CLOUDFLARE;
+    cr_assert_eq(fetch_page("GET", "/q/login", "Accept: text/html, application/json\r\n", ""), 200);
+    cr_expect_eq(w.appends, 0, "a browser that takes both reads HTML");
+    cr_assert_eq(fetch_page("HEAD", "/q/login", JSON, ""), 200);
+    cr_expect_eq(w.appends, 0);
+}
+
+/* Nobody is there to press a button: the place that is over is forgotten, and the next request joins. */
+Test(page_http, a_program_whose_place_is_over_joins_anew)
+{
+    char fields[400];
+
+    w.cfg.page_compat = PAGE_COMPAT_CLOUDFLARE;
+    snprintf(fields, sizeof(fields), JSON "%s", ticket(N_GONE, ""));
+    cr_assert_eq(fetch_page("GET", "/q/login", fields, ""), 200);
+    cr_expect(strstr(got, "\"waitTimeKnown\":false"));
+    cr_expect(strstr(header("Set-Cookie"), "segq_ticket=; Max-Age=0"));
+    cr_expect_eq(w.appends, 0);
+}

@@ -286,19 +286,13 @@ void ask_end_take(struct ask *a)
         give_back_take(t, part, rid);
 }
 
-void asks_end_waits(struct tasking *t)
+void ask_end_takes(struct task_call *c)
 {
-    list_each (&t->calls, it) {
-        struct task_call *c = container_of(it, struct task_call, in_all);
-
-        if (c->v[0].kind != ASK_TAKE || c->wait_ms == 0)
-            continue;
-        c->open++; /* not before all have ended */
-        for (uint32_t i = 0; i < c->n; i++)
-            if (!c->v[i].answered)
-                ask_end_take(&c->v[i]);
-        call_settled(c, &no_tasks);
-    }
+    c->open++; /* not before all have ended */
+    for (uint32_t i = 0; i < c->n; i++)
+        if (!c->v[i].answered)
+            ask_end_take(&c->v[i]);
+    call_settled(c, &no_tasks);
 }
 
 void asks_tick(struct tasking *t)

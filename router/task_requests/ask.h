@@ -57,8 +57,8 @@ void ask_end_take(struct ask *a);
 /* Ends waits of takes when the router drains: with nothing, as if their time were over. Tasks that a node
  * hands out in this very moment go back. */
 void asks_drain(struct tasking *t);
-/* Ends takes that wait with nothing; what their nodes send meanwhile goes back. */
-void asks_end_waits(struct tasking *t);
+/* Ends all of a call, which goes. */
+void ask_end_takes(struct task_call *c);
 
 /* The link to the node is there. */
 bool task_link_is_up(const struct tasking *t, node_no node);

@@ -47,6 +47,7 @@ void call_hand_over(struct task_call *c, struct task_call *next)
 {
     assert(c->req != NULL && next->req == NULL);
     next->req = c->req;
+    next->whose = c->whose;
     next->silent = false;
     next->progress = c->progress;
     next->ends = c->ends;

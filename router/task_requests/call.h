@@ -115,6 +115,7 @@ struct task_call {
     struct slice queue;     /* named in the path */
     const struct task_way *way; /* way of that, until it has begun; NULL: to be looked up */
     const struct tenant *tenant; /* whose, until it has begun; NULL: nobody's */
+    uint64_t whose;         /* server_token_id() of a call that takes; 0: any other */
     struct other_ways *ways; /* where else it may go; NULL: nowhere */
     msec_t until;           /* looked at again and again until then, and no longer (504); 0: once */
     uint8_t what;           /* enum task_op */

@@ -249,20 +249,53 @@ static struct refusal judge(const struct server_token *who, const struct task_pa
     return (struct refusal){ 0 };
 }
 
+static struct refusal judge_again(const struct server_token *who, enum task_op op, const char *queue)
+{
+    struct task_path p = { .op = op, .queue = { (char *)(uintptr_t)queue, strlen(queue) } };
+
+    return judge(who, &p, true);
+}
+
+/* For calls that have not come to their wait yet. */
+static void take_no_wait(struct task_call *c)
+{
+    c->next.wait_ms = 0;
+    if (c->many != NULL)
+        take_many_no_wait(c->many);
+}
+
+static bool may_take_on(const struct task_call *c, const struct server_token *who)
+{
+    bool may = true;
+
+    for (uint32_t i = 0; may && i < c->n; i++)
+        may = judge_again(who, TASK_TAKE, c->v[i].take.queue).why == NULL;
+    return may;
+}
+
 void task_rights_changed(struct tasking *t)
 {
+    const struct server_token *who = NULL;
+    uint64_t id = 0;
+
     list_each_of (&t->watches, struct watch, in, w) {
-        struct task_path p = { .op = TASK_FEED };
         struct refusal no;
 
         if (w->whose == 0)
             continue;
-        p.queue = (struct slice){ w->queue, strlen(w->queue) };
-        no = judge(server_tokens_of(&t->tokens, w->whose), &p, true);
-        if (no.why != NULL)
-            watch_deny(w, (uint8_t)no.problem, no.why);
+        no = judge_again(server_tokens_of(&t->tokens, w->whose), TASK_FEED, w->queue);
+        watch_judged(w, (uint8_t)no.problem, no.why);
     }
-    asks_end_waits(t);
+    list_each_of (&t->calls, struct task_call, in_all, c) {
+        if (c->whose == 0)
+            continue;
+        who = c->whose == id ? who : server_tokens_of(&t->tokens, c->whose);
+        id = c->whose;
+        if (c->wait_ms == 0)
+            take_no_wait(c);
+        else if (!may_take_on(c, who))
+            ask_end_takes(c);
+    }
 }
 
 /* A submission without any token may have a claim. True: that has been answered. */

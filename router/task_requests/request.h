@@ -10,8 +10,7 @@
 void task_request(struct tasking *t, struct httpd_req *req, const struct http_req *q,
                   const struct api_req *a, bool servers);
 
-/* Once the tokens' file was read again: feeds end whose tokens may no more; takes that wait end with no tasks, and
- * the workers ask again. */
+/* Once the tokens' file was read again: feeds end whose tokens may no more; so do takes that wait, with no tasks. */
 void task_rights_changed(struct tasking *t);
 
 /* q: of a request whose body is above HTTP_MAX_BODY, the head. Returns the bytes that it may have if a server asks

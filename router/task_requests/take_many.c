@@ -349,6 +349,11 @@ static void refuse(struct tasking *t, struct httpd_req *req, enum api_problem p,
     router_problem(t->r, req, p, text);
 }
 
+void take_many_no_wait(struct take_many *m)
+{
+    m->until = 0;
+}
+
 void take_many_start(struct tasking *t, const struct task_asked *x)
 {
     struct take_body b;
@@ -371,6 +376,7 @@ void take_many_start(struct tasking *t, const struct task_asked *x)
     c = call_new(t, x->req, 1, 0, 0, asked_one);
     if (c == NULL)
         return;
+    c->whose = server_token_id(x->tenant);
     c->many = many_new(t, &b);
     c->many_free = many_free;
     if (c->many == NULL) {

@@ -16,5 +16,7 @@
 
 /* TASK_TAKE_MANY. */
 void take_many_start(struct tasking *t, const struct task_asked *x);
+/* Ends its wait before that begins: all are asked, and what is there is the answer. */
+void take_many_no_wait(struct take_many *m);
 
 #endif

@@ -355,11 +355,11 @@ void watches_tick(struct tasking *t)
             look_after(w, now);
 }
 
-void watch_deny(struct watch *w, uint8_t problem, const char *why)
+void watch_judged(struct watch *w, uint8_t problem, const char *why)
 {
     w->problem = problem;
     w->denied = why;
-    if (w->req != NULL)
+    if (why != NULL && w->req != NULL)
         tell_gone(w, problem, why);
 }
 

@@ -58,8 +58,8 @@ void watch_hear(struct watch *w, const struct place_row *r);
 void watch_gone(void *user);
 /* Once in a while: beats, and questions that are to be asked again. */
 void watches_tick(struct tasking *t);
-/* Ends it, whose token may no more, and says why. */
-void watch_deny(struct watch *w, uint8_t problem, const char *why);
+/* Ends it if its token may no more, and says why. why NULL: it may. */
+void watch_judged(struct watch *w, uint8_t problem, const char *why);
 /* All are told when to come back, and their streams end. */
 void watches_drain(struct tasking *t);
 void watches_free(struct tasking *t);

@@ -129,8 +129,10 @@ void work_take(struct tasking *t, const struct task_asked *x)
     }
     take = take_of(&b);
     c = new_take(t, x->req, (struct slice){ 0 }, x->path.queue, &take, 0);
-    if (c != NULL)
-        call_begin(c);
+    if (c == NULL)
+        return;
+    c->whose = server_token_id(x->tenant);
+    call_begin(c);
 }
 
 /* ---- settle ------------------------------------------------------------------------------ */
@@ -286,6 +288,7 @@ void work_one(struct tasking *t, const struct task_asked *x)
     if (why == NULL && (b.has & WITH(TAKE)) != 0)
         why = read_next(c, &b, &e, &p);
     if (why == NULL) {
+        c->whose = c->next.queue != NULL ? server_token_id(x->tenant) : 0;
         call_begin(c);
         return;
     }

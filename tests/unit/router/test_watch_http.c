@@ -418,3 +418,131 @@ Test(watch_http, a_take_that_waits_is_asked_again)
         cr_expect_eq(ask("POST", path[i], body[i]), 403, "%s", got);
     }
 }
+
+/* A take that waits at the node, for longer than UNTIL does. */
+static void wait_for_tasks(const char *path, const char *fields, const char *body)
+{
+    unsigned n = node.n_held;
+
+    node.holds_waits = true;
+    node.unheard = 0;
+    n_got = 0;
+    got[0] = '\0';
+    say_with("POST", path, fields, body);
+    UNTIL(node.n_held > n);
+    turns(5); /* all rows */
+}
+
+static void gives(unsigned i)
+{
+    static struct taken_row row = { .no = 1, .lease = 7, .attempt = 1, .key1 = "", .key2 = "" };
+    struct msg m = { .type = MSG_TASK_TAKE_ANS, .task_take_ans = { .code = CODE_DONE, .n = 1, .v = &row } };
+
+    row.body = (struct bytes_of){ 1, (const uint8_t *)"7" };
+    send_msg(node.ch, &m, node.held[i]);
+}
+
+/* An operator who reads the file again for another token, or for nothing, wakes no worker. */
+Test(watch_http, a_take_goes_on_while_its_token_may)
+{
+    static const char *const now[] = { "take images,ride/*", "look,take ride/*,other,images", "take *" };
+
+    reload("take images,ride/*");
+    wait_for_tasks("/v1/queues/images/tasks/take", bearer, "{\"wait\":\"60s\"}");
+    for (size_t i = 0; i < ARRAY_LEN(now); i++) {
+        reload(now[i]);
+        turns(10);
+        cr_expect(!came("{\"tasks\"") && node.unheard == 0, "%zu: %s", i, got);
+    }
+    gives(0);
+    UNTIL(came("{\"tasks\":[{\"task\":"));
+    wait_for_tasks("/v1/tasks/take", bearer, "{\"wait\":\"60s\",\"queues\":[\"images\",\"ride/7\"]}");
+    reload("take images,ride/7");
+    turns(10);
+    cr_expect(!came("{\"tasks\"") && node.unheard == 0, "%s", got);
+    reload("take images,ride/8");
+    UNTIL(came("{\"tasks\":[]"));
+    UNTIL(node.unheard != 0);
+}
+
+#define OTHER "token-of-another-server"
+
+static void write_line(FILE *f, const char *token, const char *may)
+{
+    uint8_t hash[32];
+    char hex[65];
+
+    crypto_hash_sha256(hash, (const uint8_t *)token, strlen(token));
+    cr_assert(f != NULL && fprintf(f, "%s %s\n", sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash)), may) > 0);
+}
+
+Test(watch_http, takes_of_a_token_that_goes_end_and_those_of_another_do_not)
+{
+    FILE *f = fopen(node.file, "w");
+    int others;
+
+    write_line(f, OTHER, "take images");
+    write_line(f, TOKEN, "take images");
+    fclose(f);
+    router_reload(w.r);
+    wait_for_tasks("/v1/queues/images/tasks/take", "Authorization: Bearer " OTHER "\r\n", "{\"wait\":\"60s\"}");
+    others = w.fd;
+    dial();
+    wait_for_tasks("/v1/queues/images/tasks/take", bearer, "{\"wait\":\"60s\"}");
+    f = fopen(node.file, "w");
+    write_line(f, OTHER, "take images");
+    fclose(f);
+    router_reload(w.r);
+    UNTIL(came("{\"tasks\":[]"));
+    UNTIL(node.unheard != 0);
+    close(w.fd);
+    n_got = 0;
+    got[0] = '\0';
+    w.fd = others;
+    turns(10);
+    cr_expect(!came("{\"tasks\""), "%s", got);
+    gives(0);
+    UNTIL(came("{\"tasks\":[{\"task\":"));
+}
+
+/* The file is read while the take asks for strays (strays.h): it takes what is there, and waits for nothing. */
+Test(watch_http, a_take_that_has_not_come_to_its_wait_does_not_wait)
+{
+    static const char *const body[] = { "{\"wait\":\"60s\"}", "{\"wait\":\"60s\",\"queues\":[\"ride/7\"]}" };
+    static const char *const path[] = { "/v1/queues/ride/7/tasks/take", "/v1/tasks/take" };
+    uint32_t takes;
+
+    node.ride_7 = true;
+    send_pools(4, 5, 9);
+    UNTIL(w.r->tasking->counts.maps == 2);
+    node.deaf_part = part_share("ride/7", 6, 2) + 2;
+    for (unsigned i = 0; i < 2; i++) {
+        reload("take ride/*");
+        memset(w.r->tasking->strays, 0, sizeof(w.r->tasking->strays));
+        node.holds_waits = true;
+        n_got = 0;
+        got[0] = '\0';
+        takes = node.takes;
+        say_with("POST", path[i], bearer, body[i]);
+        UNTIL(node.takes > takes);
+        reload("look ride/*");
+        UNTIL(came("{\"tasks\":[]"));
+        cr_expect_eq(node.n_held, 0);
+    }
+}
+
+Test(watch_http, one_that_is_not_open_yet_may_again)
+{
+    unsigned n = node.feeds;
+
+    node.silent = true;
+    say_with("GET", "/v1/queues/images/tasks/events", bearer, "");
+    UNTIL(node.feeds > n);
+    reload("look ride/*");
+    reload("look images");
+    node.silent = false;
+    rpc_chan_close(node.ch, "as the test wants");
+    UNTIL(came("\n\n"));
+    cr_expect(came("HTTP/1.1 200 "), "%s", got);
+    cr_expect_eq(w.r->watches, 1);
+}

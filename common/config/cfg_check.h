@@ -27,6 +27,14 @@ extern const char *const cfg_log_levels[];
       .def = "127.0.0.1:7070", .min = 1, .max = 16,                                      \
       .help = "addresses of queuemng, all of them" }
 
+/* T has members char *region, *zone. */
+#define CFG_PLACE_KEYS(T)                                                                \
+    { .key = "region", .offset = offsetof(T, region), .type = CFG_NAME, .def = "",       \
+      .help = "part of the world in which this process runs, like eu: shown beside its " \
+              "name; \"\" = not said" },                                                 \
+    { .key = "zone", .offset = offsetof(T, zone), .type = CFG_NAME, .def = "",           \
+      .help = "data centre or rack in the region, like eu-1a: shown; \"\" = not said" }
+
 /* Each: 0, or SQ_EINVAL and a sentence that begins with the key. */
 SQ_CHECK int cfg_node_check(const char *name, struct err *e); /* the key `node` */
 /* An address that others can be told, or that we dial: a host, and a port that is not 0. */

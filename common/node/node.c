@@ -80,10 +80,13 @@ int node_open(struct node *n, struct ev *ev, const struct node_cfg *c, const str
         rc = admin_new(&n->admin, ev, &ao, e);
     if (rc == 0 && (n->gone = ev_timer_new(ev, on_gone_timer, n)) == NULL)
         rc = err_set(e, SQ_ENOMEM, "out of memory");
-    if (rc == 0)
-        snprintf(n->advertise, sizeof(n->advertise), "%s",
-                 c->advertise[0] != 0 ? c->advertise : rpc_listen_addr(n->rpc));
-    return rc;
+    if (rc < 0)
+        return rc;
+    snprintf(n->advertise, sizeof(n->advertise), "%s",
+             c->advertise[0] != 0 ? c->advertise : rpc_listen_addr(n->rpc));
+    snprintf(n->region, sizeof(n->region), "%s", c->region);
+    snprintf(n->zone, sizeof(n->zone), "%s", c->zone);
+    return 0;
 }
 
 int node_begin(struct node *n, const struct node_cfg *c, struct err *e)

@@ -26,7 +26,7 @@
 
 /* The part of a configuration that every node has. It is the first member of the program's struct. */
 struct node_cfg {
-    char *node, *listen, *advertise, *admin, *secret_file, *log_file;
+    char *node, *listen, *advertise, *admin, *secret_file, *log_file, *region, *zone;
     struct cfg_list managers; /* a list of char * */
     bool create_keys;
     char *journal_dir;
@@ -53,6 +53,7 @@ extern const char *const node_journal_modes[]; /* by enum journal_mode, NULL-end
       .help = "address at which they can dial this node; \"\" = listen, as bound" },           \
     { NODE_KEY(admin), .type = CFG_ADDR, .def = "127.0.0.1:" admin_port,                       \
       .help = "address of /metrics and /healthz, for operators" },                             \
+    CFG_PLACE_KEYS(struct node_cfg),                                                           \
     CFG_MANAGERS_KEY(struct node_cfg),                                                         \
     CFG_SECRET_KEY(struct node_cfg),                                                           \
     CFG_ADMIN_TLS_KEYS(struct node_cfg),                                                       \
@@ -141,7 +142,7 @@ struct node {
     struct { /* by a standby manager, in this turn; "" = nothing */
         char addr[64], name[NAME_MAX_LEN + 1];
     } told_leader;
-    char advertise[64];
+    char advertise[64], region[NAME_MAX_LEN + 1], zone[NAME_MAX_LEN + 1];
     const struct node_kind *kind;
     void *ctx;
     struct node_opts opts; /* without the secret */

@@ -95,13 +95,18 @@ static double cpu_s(void)
            (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
-void metrics_process(struct buf *b, const char *program)
+void metrics_process(struct buf *b, const char *program, const char *region, const char *zone)
 {
     const char *labels[] = { "program", program, "version", SEGQ_VERSION, NULL };
+    const char *where[] = { "region", region, "zone", zone, NULL };
     double cpu = cpu_s();
 
     metrics_head(b, "segq_build_info", METRIC_GAUGE, "Always 1; its labels say what runs.");
     metrics_u64(b, "segq_build_info", labels, 1);
+    if (region != NULL && zone != NULL && (region[0] != '\0' || zone[0] != '\0')) {
+        metrics_head(b, "segq_region_info", METRIC_GAUGE, "Always 1; its labels say where it runs.");
+        metrics_u64(b, "segq_region_info", where, 1);
+    }
     if (cpu >= 0)
         metrics_value(b, "process_cpu_seconds_total", METRIC_COUNTER,
                       "Total user and system CPU time spent in seconds.", cpu);

@@ -8,8 +8,8 @@
 #include "common/base/err.h"
 #include "common/net/ev.h"
 
-/* Start time, resident memory, CPU seconds, open fds, build info. */
-void metrics_process(struct buf *b, const char *program);
+/* Start time, resident memory, CPU seconds, open fds, build info; region and zone, if it has one. */
+void metrics_process(struct buf *b, const char *program, const char *region, const char *zone);
 
 #define LOAD_EVERY_MS 2000
 

@@ -31,7 +31,8 @@ MESSAGE(load, Load, NULL, NUM(cpu_permille), NUM(rss_bytes), IN(started_ms, 0, I
 
 /* ---- router_manager.proto ------------------------------------------------------------- */
 
-MESSAGE(router_reg, RouterReg, NULL, NUM(map_version), NUM(map_epoch), ADDR(http), ADDR(admin))
+MESSAGE(router_reg, RouterReg, NULL, NUM(map_version), NUM(map_epoch), ADDR(http), ADDR(admin),
+        TEXT(region, NAME_MAX_LEN), TEXT(zone, NAME_MAX_LEN))
 
 PART(map_node, struct map_node, MapNode, NULL, NUM(no), TEXT(name, NAME_MAX_LEN), ADDR(addr))
 
@@ -151,7 +152,8 @@ MESSAGE(seen, Seen, seen_holds, IN(clock_ms, 0, INT64_MAX / 2), NUM(seq), NUM(fl
 
 MESSAGE(node_reg, NodeReg, NULL, ADDR(addr), ADDR(admin),
         NUM(max_tickets), NUM(max_segments), NUM(epoch_seen), NUM(store), FIXED(pass_key),
-        BYTES(other_keys.key, other_keys.n, other_keys, PASS_OTHERS_MAX))
+        BYTES(other_keys.key, other_keys.n, other_keys, PASS_OTHERS_MAX),
+        TEXT(region, NAME_MAX_LEN), TEXT(zone, NAME_MAX_LEN))
 
 MESSAGE(node_ok, NodeOk, NULL, NUM(epoch), NUM(no), NUM(store))
 

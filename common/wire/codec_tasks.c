@@ -182,7 +182,7 @@ MESSAGE(task_notice_ans, TaskNoticeAns, NULL, NUM(part), NUM(id), NUM(no), CODE,
 
 MESSAGE(task_reg, TaskReg, NULL, ADDR(addr), ADDR(admin), NUM(epoch_seen),
         NUM(store), ROWS(v, n, n_part, 0, PARTS_MAX), COL(v, part, part), COL(v, epoch, part_epoch),
-        COL_LIFE, NUM(shared))
+        COL_LIFE, NUM(shared), TEXT(region, NAME_MAX_LEN), TEXT(zone, NAME_MAX_LEN))
 
 MESSAGE(task_ok, TaskOk, NULL, NUM(epoch), NUM(no), NUM(store))
 

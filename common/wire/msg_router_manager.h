@@ -11,6 +11,7 @@ struct msg_router_reg {
     uint64_t map_epoch;   /* under whose epoch; versions of other epochs are not comparable */
     const char *http;     /* "host:port" of its public port, for people */
     const char *admin;    /* "host:port" of its admin port, "" if none */
+    const char *region, *zone; /* where it runs, by its configuration; NULL or "": not said */
 };
 
 struct map_node {

@@ -36,6 +36,7 @@ struct msg_node_reg { /* followed by SEG_STATUS frames with `full`, the last wit
     uint64_t store;        /* whose managers it obeys (msg_node_ok); 0 = nobody's yet */
     uint8_t pass_key[32];  /* public Ed25519 key of the passes it makes */
     struct pass_others other_keys; /* also to be published */
+    const char *region, *zone; /* where it runs, by its configuration; NULL or "": not said */
 };
 
 struct msg_node_ok {

@@ -59,6 +59,7 @@ struct msg_task_reg { /* the first message on a link to a manager */
     struct part_row *v; /* the partitions that it has */
     bool shared; /* partitions are in a store that other such nodes can open: what it has not
                     opened itself it does not list */
+    const char *region, *zone; /* where it runs, by its configuration; NULL or "": not said */
 };
 
 struct msg_task_ok {

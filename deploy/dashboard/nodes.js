@@ -55,7 +55,7 @@ const latency = load(x => x.late_us !== undefined ? ms(x.late_us) + ' ms' : x.p9
 const HINTS = { Holds: 'Routers: answers to joins, polls and leaves', CPU: 'of one core', Latency: 'Routers: 99 of 100 answers took at most this long. Nodes: the longest delay of a turn of their loop. Of the last two seconds' };
 
 const COLUMNS = [ // head, words(n), class
-  ['Node', n => n.name], ['State', n => state(n)[0], 'state'], ['Kind', KIND, 'kind'], ['Address', n => n.http || n.addr, 'addr'],
+  ['Node', n => n.name], ['State', n => state(n)[0], 'state'], ['Kind', n => KIND(n) + (n.region ? ` (${n.region})` : ''), 'kind'], ['Address', n => n.http || n.addr, 'addr'],
   ['Holds', n => n.router ? n.load ? `${number(n.load.answers_per_s)}/s` : DASH : held(n) + (n.moving ? `, ${n.moving} moving` : ''), 'n'],
   ['Wait here', n => n.here ? number(n.here.people) : DASH, 'n of-people'], ['Join', n => n.here ? rate(n.here.joins) + '/s' : DASH, 'n few of-people'], ['Let in', n => n.here ? rate(n.here.pops) + '/s' : DASH, 'n few of-people'],
   ['Places', n => n.max_tickets ? `${n.tickets && percent(n) < 0.1 ? '<0.1' : Number(percent(n).toFixed(percent(n) < 10 ? 1 : 0))} %` : DASH, 'n of-people tight'],

@@ -48,11 +48,24 @@ void admin_cluster(struct admin_call *c)
 
 /* ---- Prometheus HTTP service discovery ------------------------------------------- */
 
-static void target(json_t *list, const char *addr, const char *role, const char *node)
+/* A label that says nothing is left out: its series are as they were. */
+static void put_label(json_t *labels, const char *name, const char *value)
 {
-    if (addr != NULL && addr[0] != 0)
-        (void)json_array_append_new(list, json_pack("{s:[s],s:{s:s,s:s}}", "targets", addr,
-                                                    "labels", "role", role, "node", node));
+    if (value[0] != '\0')
+        (void)json_object_set_new(labels, name, json_string(value));
+}
+
+static void target(json_t *list, const char *addr, const char *role, const char *node,
+                   const char *region, const char *zone)
+{
+    json_t *labels;
+
+    if (addr == NULL || addr[0] == '\0')
+        return;
+    labels = json_pack("{s:s,s:s}", "role", role, "node", node);
+    put_label(labels, "region", region);
+    put_label(labels, "zone", zone);
+    (void)json_array_append_new(list, json_pack("{s:[s],s:o}", "targets", addr, "labels", labels));
 }
 
 static void node_target(void *ctx, const void *view)
@@ -60,28 +73,29 @@ static void node_target(void *ctx, const void *view)
     const struct mng_node_view *n = view;
 
     if (!n->retired)
-        target(ctx, n->admin, "segment", n->name);
+        target(ctx, n->admin, "segment", n->name, n->region, n->zone);
 }
 
 static void task_target(void *ctx, const void *view)
 {
     const struct mng_task_node_view *n = view;
 
-    target(ctx, n->admin, "task", n->name);
+    target(ctx, n->admin, "task", n->name, n->region, n->zone);
 }
 
 static void router_target(void *ctx, const void *view)
 {
     const struct mng_router_view *r = view;
 
-    target(ctx, r->admin, "router", r->name);
+    target(ctx, r->admin, "router", r->name, r->region, r->zone);
 }
 
 void admin_targets(struct admin_call *c)
 {
     json_t *list = json_array();
 
-    target(list, admin_addr(c->s->admin), "queuemng", c->s->cfg->node);
+    target(list, admin_addr(c->s->admin), "queuemng", c->s->cfg->node, c->s->cfg->region,
+           c->s->cfg->zone);
     mng_each_router(c->s->mng, router_target, list);
     mng_each_node(c->s->mng, node_target, list);
     mng_each_task_node(c->s->mng, task_target, list);
@@ -111,7 +125,8 @@ void admin_manager(struct admin_call *c)
     mng_count(s->mng, &n);
     snprintf(self, sizeof(self), "%s%s", scheme(c), v.leader_admin);
     admin_json(c->a, 200,
-               json_pack("{s:s,s:s,s:I,s:s,s:s*,s:o,s:o,s:o}", "node", s->cfg->node, "role",
+               json_pack("{s:s,s:s,s:s,s:s,s:I,s:s,s:s*,s:o,s:o,s:o}", "node", s->cfg->node,
+                         "region", s->cfg->region, "zone", s->cfg->zone, "role",
                          s->leads ? "leader" : "standby", "epoch",
                          (json_int_t)(s->lead != NULL ? v.epoch : n.epoch), "store",
                          s->lead != NULL ? "redis" : "file", "redis", v.redis,
@@ -299,8 +314,9 @@ static void add_node(void *ctx, const void *view)
     const struct lists *x = ctx;
     const struct mng_node_view *n = view;
 
-    add(x->nodes, json_pack("{s:s,s:I,s:s,s:s,s:b,s:b,s:I,s:I,s:I,s:I,s:I,s:I,s:b,s:o,s:o}", "name",
-                        n->name, "no", INT(n->no), "addr", n->addr, "admin", n->admin, "up",
+    add(x->nodes, json_pack("{s:s,s:I,s:s,s:s,s:s,s:s,s:b,s:b,s:I,s:I,s:I,s:I,s:I,s:I,s:b,s:o,s:o}", "name",
+                        n->name, "no", INT(n->no), "addr", n->addr, "admin", n->admin, "region",
+                        n->region, "zone", n->zone, "up",
                         n->up, "draining", n->draining, "silent_ms", INT(n->silent_ms),
                         "segments", INT(n->segments), "max_segments", INT(n->max_segments),
                         "tickets", INT(n->tickets), "max_tickets", INT(n->max_tickets),
@@ -315,8 +331,8 @@ static void add_router(void *ctx, const void *view)
     const struct lists *x = ctx;
     const struct mng_router_view *r = view;
 
-    add(x->routers, json_pack("{s:s,s:s,s:s,s:I,s:I,s:o}", "name", r->name, "http", r->http, "admin",
-                              r->admin, "incarnation", INT(r->incarnation), "map_version",
+    add(x->routers, json_pack("{s:s,s:s,s:s,s:s,s:s,s:I,s:I,s:o}", "name", r->name, "http", r->http,
+                              "admin", r->admin, "region", r->region, "zone", r->zone, "incarnation", INT(r->incarnation), "map_version",
                               INT(r->map_version), "load",
                               admin_load_json(x->s, RPC_ROUTER, r->name)));
 }

@@ -153,9 +153,10 @@ static void add_node(void *ctx, const void *view)
     const struct mng_task_node_view *n = view;
     const struct nodes *x = ctx;
 
-    (void)json_array_append_new(x->list, json_pack("{s:s,s:I,s:s,s:s,s:b,s:b,s:I,s:I,s:I,s:I,s:o}", "name",
+    (void)json_array_append_new(x->list, json_pack("{s:s,s:I,s:s,s:s,s:s,s:s,s:b,s:b,s:I,s:I,s:I,s:I,s:o}", "name",
                                                 n->name, "no", INT(n->no), "addr", n->addr,
-                                                "admin", n->admin, "up", n->up, "draining",
+                                                "admin", n->admin, "region", n->region,
+                                                "zone", n->zone, "up", n->up, "draining",
                                                 n->draining, "silent_ms", INT(n->silent_ms),
                                                 "partitions", INT(n->partitions), "moving",
                                                 INT(n->moving), "incarnation",

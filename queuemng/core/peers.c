@@ -107,6 +107,7 @@ static void on_router_reg(struct mng *m, struct mrouter *r, const struct msg_rou
 {
     strncpy(r->http, g->http != NULL ? g->http : "", sizeof(r->http) - 1);
     strncpy(r->admin, g->admin != NULL ? g->admin : "", sizeof(r->admin) - 1);
+    where_set(&r->where, g->region, g->zone);
     r->registered = true;
     if (nodes_are_foreign(m))
         tell_foreign(m, r->peer);

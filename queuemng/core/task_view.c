@@ -249,6 +249,8 @@ void mng_each_task_node(const struct mng *m, mng_each_fn fn, void *ctx)
                                         .name = n->name,
                                         .addr = n->addr,
                                         .admin = n->admin,
+                                        .region = n->where.region,
+                                        .zone = n->where.zone,
                                         .incarnation = n->incarnation,
                                         .up = n->registered,
                                         .draining = n->draining,

@@ -112,7 +112,7 @@ struct mng_part_view {
 
 struct mng_task_node_view {
     node_no no;
-    const char *name, *addr, *admin;
+    const char *name, *addr, *admin, *region, *zone;
     uint64_t incarnation;
     bool up, draining;
     msec_t silent_ms;

@@ -158,6 +158,8 @@ void mng_each_node(const struct mng *m, mng_each_fn fn, void *ctx)
                                     .name = n->name,
                                     .addr = n->addr,
                                     .admin = n->admin,
+                                    .region = n->where.region,
+                                    .zone = n->where.zone,
                                     .incarnation = n->incarnation,
                                     .up = n->registered,
                                     .draining = n->draining,
@@ -178,6 +180,8 @@ void mng_each_router(const struct mng *m, mng_each_fn fn, void *ctx)
         struct mng_router_view v = { .name = r->name,
                                      .http = r->http,
                                      .admin = r->admin,
+                                     .region = r->where.region,
+                                     .zone = r->where.zone,
                                      .incarnation = r->incarnation,
                                      .map_version = r->sent_version };
 

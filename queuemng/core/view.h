@@ -51,7 +51,7 @@ struct mng_queue_view {
 
 struct mng_node_view {
     node_no no;
-    const char *name, *addr, *admin;
+    const char *name, *addr, *admin, *region, *zone;
     uint64_t incarnation;
     bool up, draining, retired; /* retired: drained and gone */
     msec_t silent_ms;
@@ -61,7 +61,7 @@ struct mng_node_view {
 };
 
 struct mng_router_view {
-    const char *name, *http, *admin;
+    const char *name, *http, *admin, *region, *zone;
     uint64_t incarnation, map_version;
 };
 

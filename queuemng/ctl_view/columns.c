@@ -113,6 +113,7 @@ void table_row(struct table *t, const json_t *row)
         size_t from = t->text.len;
 
         put_cell(&t->text, &t->cols[i], row);
+        t->said |= i == t->n_cols - 1 && t->text.len > from;
         cell_end(t, i, from);
     }
     t->n_rows++;
@@ -141,12 +142,17 @@ static enum colour cell_colour(const char *head, const char *word)
 static void print(const struct table *t, struct buf *b, size_t indent)
 {
     const char *s = (const char *)t->text.data;
+    size_t shown = t->n_cols - (t->cols[t->n_cols - 1].if_any && !t->said);
 
     for (size_t i = 0; i < t->n_cols * (t->n_rows + 1); i++) {
         size_t at = i % t->n_cols, len = strlen(s), gap = t->width[at] - ctl_width(s, len);
         const struct col *col = &t->cols[at];
-        bool last = at == t->n_cols - 1, right = *col->head == '>';
+        bool last = at == shown - 1, right = *col->head == '>';
 
+        if (at >= shown) {
+            s += len + 1;
+            continue;
+        }
         buf_printf(b, "%*s", (int)((at == 0 ? indent : 2) + (right ? gap : 0)), "");
         colour_put(b, i < t->n_cols ? COLOUR_BOLD : cell_colour(head_of(col), s), s);
         buf_printf(b, "%*s%s", right || last ? 0 : (int)gap, "", last ? "\n" : "");

@@ -22,15 +22,19 @@ struct col {
     const char *cell; /* a sentence; with `put`: a path */
     put_fn put;
     enum { ALWAYS, IF_NUMBER, IF_POSITIVE } only; /* with `put`: else the cell is "-" */
+    bool if_any; /* the last column alone: left out if no row has anything in it */
 };
 
 #define COL(...) { .head = __VA_ARGS__ }
+/* The last column of a list of processes. */
+#define COL_REGION { .head = "REGION", .cell = "{?region:{region}{?zone:/{zone}}}", .if_any = true }
 
 struct table {
     const struct col *cols;
     size_t n_cols, n_rows;
     struct buf text; /* all cells, heads first, each ended by 0; owned */
     size_t width[TABLE_COLS];
+    bool said; /* something is in the last column */
 };
 
 void table_init(struct table *t, const struct col *cols, size_t n_cols);

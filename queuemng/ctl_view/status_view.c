@@ -46,6 +46,7 @@ static void nodes(struct buf *b, const json_t *list, const json_t *queues)
         COL(">SEGMENTS", "{segments#}"), COL(">OF", "{max_segments#}"), COL(">PEOPLE", "{people#}"),
         COL("PLACES", "tickets", put_places), COL(">TAKEN", "{tickets#}"),
         COL(">OF", "{max_tickets#}"), COL("ADDRESS", "{addr}"),
+        COL_REGION,
     };
     struct table t;
     const json_t *n;
@@ -59,7 +60,8 @@ static void nodes(struct buf *b, const json_t *list, const json_t *queues)
 }
 
 static LIST_VIEW(routers, "routers", "no routers\n", COL("ROUTER", "{name}"),
-                 COL("MAP", "{map_version=}"), COL("HTTP", "{http}"))
+                 COL("MAP", "{map_version=}"), COL("HTTP", "{http}"),
+                 COL_REGION)
 
 /* What a process says of itself: it is well, but for this. */
 static void warnings(struct buf *b, const json_t *list)

@@ -25,7 +25,8 @@ static LIST_VIEW(task_nodes, "nodes", "no task nodes\n", COL("TASK_NODE", "{name
                  COL("STATE", "{?up:{?draining:{?partitions:draining|empty}|up}|away for "
                               "{silent_ms~}}"),
                  NODE_LOAD_COLS, COL(">PARTITIONS", "{partitions#}"), COL(">MOVING", "{moving#}"),
-                 COL("ADDRESS", "{addr}"))
+                 COL("ADDRESS", "{addr}"),
+                 COL_REGION)
 
 #define NO_WORKER_MS 30000 /* a worker that comes now and then is none that is gone */
 

@@ -62,6 +62,7 @@ void on_node_reg(struct mng *m, struct mnode *n, const struct msg_node_reg *g)
         map_nodes_changed(m);
     strncpy(n->addr, g->addr, sizeof(n->addr) - 1);
     strncpy(n->admin, g->admin, sizeof(n->admin) - 1);
+    where_set(&n->where, g->region, g->zone);
     memcpy(n->pass_key, g->pass_key, 32);
     n->other_keys = g->other_keys;
     n->max_tickets = g->max_tickets;

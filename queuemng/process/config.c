@@ -62,6 +62,7 @@ const struct cfg_key mng_keys[] = {
     { K(advertise_admin, advertise_admin), .type = CFG_STR, .def = "", .max = 63,
       .help = "host:port of this manager's admin API, for operators who reach a standby; "
               "\"\" = admin" },
+    CFG_PLACE_KEYS(struct mng_cfg),
     CFG_SECRET_KEY(struct mng_cfg),
     CFG_ADMIN_TLS_KEYS(struct mng_cfg),
     { K(admin_hsts, admin_hsts_ms), .type = CFG_MS, .def = "0", .min = 0, .max = CFG_HSTS_MAX_MS,

@@ -10,7 +10,7 @@
 #include "queuemng/policy/queue_def.h"
 
 struct mng_cfg {
-    char *node, *listen, *admin;
+    char *node, *listen, *admin, *region, *zone;
     char *advertise, *advertise_admin; /* "" = as bound */
     char *secret_file, *admin_token_file, *admin_tokens_file, *data_dir;
     struct cfg_list admin_trusted_proxies; /* char *: addresses and networks */

@@ -452,5 +452,5 @@ void mng_metrics(void *ctx, struct buf *b)
         metrics_rows(b, store_rows, ARRAY_LEN(store_rows), &store);
     }
     lead_page(b, s);
-    metrics_process(b, "queuemng");
+    metrics_process(b, "queuemng", s->cfg->region, s->cfg->zone);
 }

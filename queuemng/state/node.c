@@ -2,6 +2,7 @@
 #include "queuemng/state/node.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,12 @@
 
 #define NEIGHBOUR_PERCENT 5
 #define FULL_PERCENT 97
+
+void where_set(struct where *w, const char *region, const char *zone)
+{
+    snprintf(w->region, sizeof(w->region), "%s", region != NULL ? region : "");
+    snprintf(w->zone, sizeof(w->zone), "%s", zone != NULL ? zone : "");
+}
 
 struct mnode *node_by_no(const struct mng *m, node_no no)
 {

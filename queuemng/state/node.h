@@ -14,9 +14,16 @@ struct mseg;
 #define MNG_REFUSED_MS    10000 /* a node that refused a segment is not asked again for */
 #define MNG_NODE_NO_MAX   1000000 /* in a stored record; more is nonsense */
 
+struct where { /* place of a process, by its configuration; "": not said */
+    char region[NAME_MAX_LEN + 1], zone[NAME_MAX_LEN + 1];
+};
+/* NULL counts as "". */
+void where_set(struct where *w, const char *region, const char *zone);
+
 struct mnode { /* a segment node, for ever known by its name */
     node_no no;
     char name[NAME_MAX_LEN + 1], addr[64], admin[64];
+    struct where where;
     uint64_t incarnation;
     peer_no peer;       /* 0 = no link */
     bool registered;    /* link is up and its full report is complete */
@@ -50,6 +57,7 @@ struct mnode { /* a segment node, for ever known by its name */
 struct mrouter {
     peer_no peer;
     char name[NAME_MAX_LEN + 1], http[64], admin[64];
+    struct where where;
     uint64_t incarnation;
     bool registered;
     uint64_t sent_version; /* version of the map */

@@ -16,12 +16,14 @@
 #include "queuemng/policy/pool_def.h"
 #include "queuemng/policy/release.h"
 #include "queuemng/policy/route_def.h"
+#include "queuemng/state/node.h"
 
 struct mpool;
 
 struct mtask_node { /* for ever known by its name */
     node_no no;
     char name[NAME_MAX_LEN + 1], addr[64], admin[64];
+    struct where where;
     uint64_t incarnation;
     peer_no peer;     /* 0: no link */
     bool registered;

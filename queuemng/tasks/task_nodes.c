@@ -115,6 +115,7 @@ static void on_task_reg(struct mng *m, struct mtask_node *n, const struct msg_ta
         task_map_changed(m);
     strncpy(n->addr, g->addr, sizeof(n->addr) - 1);
     strncpy(n->admin, g->admin, sizeof(n->admin) - 1);
+    where_set(&n->where, g->region, g->zone);
     n->registered = true;
     n->silent = false;
     task_node_put(m, n);

@@ -57,6 +57,8 @@ static void reg(struct mng_link *l, struct rpc_chan *ch, bool all)
     l->asked_all = all;
     m.router_reg.http = httpd_addr(r->httpd);
     m.router_reg.admin = admin_addr(r->admin);
+    m.router_reg.region = r->cfg->region;
+    m.router_reg.zone = r->cfg->zone;
     rc = rpc_send(ch, &m, 0);
     if (rc < 0) {
         log_error("event=not_registered manager=%s why=\"%s\"", l->addr, sq_strerror(rc));

@@ -276,5 +276,5 @@ void router_metrics(void *router, struct buf *b)
     metrics_histo(b, "segq_router_poll_seconds", "Time to answer a poll", &r->poll_us);
     metrics_histo(b, "segq_router_leave_seconds", "Time to answer a leave",
                   &r->leave_us);
-    metrics_process(b, "router");
+    metrics_process(b, "router", r->cfg->region, r->cfg->zone);
 }

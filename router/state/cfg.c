@@ -54,6 +54,7 @@ const struct cfg_key router_keys[] = {
       .help = "address of public HTTP; several routers may share one port" },
     { K(admin), .type = CFG_ADDR, .def = "127.0.0.1:7100",
       .help = "address of /metrics and /healthz, for operators" },
+    CFG_PLACE_KEYS(struct router_cfg),
     CFG_MANAGERS_KEY(struct router_cfg),
     CFG_SECRET_KEY(struct router_cfg),
     { K(listen_certs), .type = CFG_OBJS, .def = "", .max = 64, .reload = true,

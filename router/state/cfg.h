@@ -18,7 +18,7 @@ struct cfg_claim_key { /* a key that claims may be signed with */
 };
 
 struct router_cfg {
-    char *node, *listen, *admin, *secret_file, *log_file;
+    char *node, *listen, *admin, *secret_file, *log_file, *region, *zone;
     struct cfg_list managers;        /* list of char * */
     struct cfg_list trusted_proxies; /* list of char *, CIDRs */
     bool create_keys;

@@ -17,6 +17,7 @@ struct segtab_opts {
     uint64_t max_tickets;
     uint32_t max_segments;
     const char *addr, *admin; /* for NODE_REG; "host:port" */
+    const char *region, *zone; /* likewise; ref, NULL: not said */
     uint8_t pass_pub[32];
     struct pass_others pass_others;
     uint32_t retry_ms;        /* poll_after of a ticket that must come back soon; 0 = 1000 */

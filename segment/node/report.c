@@ -132,6 +132,8 @@ void segtab_register(struct segtab *t, peer_no manager, struct outbox *out)
 
     r->addr = arena_strdup(&out->mem, t->addr);
     r->admin = arena_strdup(&out->mem, t->admin);
+    r->region = t->o.region;
+    r->zone = t->o.zone;
     r->max_tickets = t->o.max_tickets;
     r->max_segments = t->o.max_segments;
     r->epoch_seen = t->epoch;

@@ -139,5 +139,5 @@ void seg_metrics(void *ctx, struct buf *b)
     audit_count(s->audit, &audit);
     metrics_rows(b, audit_rows, ARRAY_LEN(audit_rows), &audit);
     put_links(s, b);
-    metrics_process(b, "segment");
+    metrics_process(b, "segment", s->node.region, s->node.zone);
 }

@@ -97,6 +97,8 @@ static struct segtab *new_tab(struct seg_service *s)
         .max_segments = s->max_segments,
         .addr = s->node.advertise,
         .admin = admin_addr(s->node.admin),
+        .region = s->node.region,
+        .zone = s->node.zone,
         .make_pass = seg_passes_make,
         .ctx = s->passes,
         .log = s->journal != NULL ? seg_journal_log : NULL,

@@ -35,6 +35,8 @@ void tasktab_register(const struct tasktab *t, peer_no to, struct outbox *out)
 
     m->addr = t->addr;
     m->admin = t->admin;
+    m->region = t->o.region;
+    m->zone = t->o.zone;
     m->epoch_seen = t->epoch;
     m->store = t->store;
     m->shared = t->o.shared != NULL;

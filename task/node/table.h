@@ -98,6 +98,7 @@ struct tab_boot {
 
 struct tasktab_opts {
     const char *addr, *admin; /* addresses for managers and routers; copied */
+    const char *region, *zone; /* by its configuration; ref, NULL: not said */
     uint32_t max_tasks;       /* tasks of the node */
     uint32_t max_keys;        /* keys of a partition */
     struct tab_boot boot;

@@ -239,5 +239,5 @@ void task_metrics(void *ctx, struct buf *b)
                   &tab.engine.late);
     metrics_histo(b, "segq_task_tick_lateness_seconds", "How late ticks of schedules fired",
                   &tab.ticks.late);
-    metrics_process(b, "task");
+    metrics_process(b, "task", s->node.region, s->node.zone);
 }

@@ -183,6 +183,8 @@ static struct tasktab *new_tab(struct task_service *s)
     struct tasktab_opts o = {
         .addr = s->node.advertise,
         .admin = admin_addr(s->node.admin),
+        .region = s->node.region,
+        .zone = s->node.zone,
         .max_tasks = s->max_tasks,
         .max_keys = s->max_keys,
         .boot = boot_of(s),

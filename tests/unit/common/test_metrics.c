@@ -142,10 +142,11 @@ Test(metrics, a_process_knows_itself)
     char *text;
 
     buf_init(&b);
-    metrics_process(&b, "test");
+    metrics_process(&b, "test", "eu", "eu-1a");
     buf_byte(&b, 0);
     text = (char *)b.data;
     cr_expect_not_null(strstr(text, "segq_build_info{program=\"test\",version=\""));
+    cr_expect_not_null(strstr(text, "\nsegq_region_info{region=\"eu\",zone=\"eu-1a\"} 1\n"));
     cr_expect_not_null(strstr(text, "\nprocess_cpu_seconds_total "));
     cr_expect_not_null(strstr(text, "\nprocess_resident_memory_bytes "));
     cr_expect_not_null(strstr(text, "\nprocess_start_time_seconds "));

@@ -25,6 +25,22 @@ static const char cluster[] =
     "\"metrics\":[{\"name\":\"cpu\",\"ok\":false,\"value\":null,\"age_ms\":1500,"
     "\"why\":\"no answer\"}]}";
 
+Test(ctl_status, regions_are_shown_where_one_is_said)
+{
+    json_t *c = js("{\"epoch\":3,\"map_version\":41,\"nodes\":[],\"queues\":[],\"moves\":[],\"metrics\":[],"
+                   "\"routers\":[{\"name\":\"r0\",\"http\":\"h:1\",\"map_version\":41,"
+                   "\"region\":\"eu\",\"zone\":\"eu-1a\"},{\"name\":\"r1\",\"http\":\"h:2\","
+                   "\"map_version\":41,\"region\":\"us\",\"zone\":\"\"},{\"name\":\"r2\","
+                   "\"http\":\"h:3\",\"map_version\":41}]}");
+
+    cr_expect(view_cluster(&b, c, NULL, false));
+    cr_expect_not_null(strstr(text(), "ROUTER  MAP  HTTP  REGION\n"
+                                      "r0      41   h:1   eu/eu-1a\n"
+                                      "r1      41   h:2   us\n"
+                                      "r2      41   h:3   \n"), "%s", text());
+    json_decref(c);
+}
+
 Test(ctl_status, status_shows_everything)
 {
     json_t *c = js(cluster);

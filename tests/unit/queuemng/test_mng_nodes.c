@@ -4,6 +4,7 @@
 #include "queuemng/chain/chain.h"
 #include "queuemng/chain/move_state.h"
 #include "queuemng/core/map.h"
+#include "queuemng/core/view.h"
 #include "queuemng/nodes/directory.h"
 #include "queuemng/nodes/liveness.h"
 #include "queuemng/nodes/registration.h"
@@ -39,6 +40,28 @@ Test(mng_nodes, a_node_is_up_when_its_report_is_complete)
     cr_assert_eq(to, a->peer);
     report_all(a, NULL, 0);
     cr_assert(a->registered);
+}
+
+static void look_where(void *ctx, const void *view)
+{
+    const struct mng_node_view *v = view;
+
+    if (v->no == a->no)
+        snprintf(ctx, 32, "%s/%s", v->region, v->zone);
+}
+
+Test(mng_nodes, a_node_says_where_it_is_and_one_of_before_does_not)
+{
+    struct msg_node_reg g = { .addr = "1.2.3.4:5", .admin = "", .store = 77, .max_tickets = 1000,
+                              .max_segments = 10, .region = "eu", .zone = "eu-1a" };
+    char where[32];
+
+    on_node_reg(w.m, a, &g);
+    mng_each_node(w.m, look_where, where);
+    cr_expect_str_eq(where, "eu/eu-1a");
+    say_hello(a, 77, 0);
+    mng_each_node(w.m, look_where, where);
+    cr_expect_str_eq(where, "/");
 }
 
 Test(mng_nodes, a_segment_that_nobody_knows_is_to_be_forgotten)

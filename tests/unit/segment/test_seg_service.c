@@ -119,7 +119,7 @@ static struct seg_service *start_node(const char *name)
 {
     char managers[128];
     const char *sets[] = { managers, "listen=127.0.0.1:0", "admin=127.0.0.1:0",
-                           "journal=off", "tls=off" };
+                           "journal=off", "tls=off", "region=eu", "zone=eu-1a" };
     struct seg_cfg cfg = { 0 };
     struct seg_service *s = NULL;
     struct err e = { 0 };
@@ -230,6 +230,8 @@ Test(seg_service, registers_and_is_ready_once)
     cr_expect_str_eq(reg->admin, admin_addr(node[0]->node.admin));
     cr_expect_arr_eq(reg->pass_key, pass.public, 32);
     cr_expect_eq(reg->max_tickets, 10000000);
+    cr_expect_str_eq(reg->region, "eu");
+    cr_expect_str_eq(reg->zone, "eu-1a");
     cr_expect_eq(readies, 1);
 }
 

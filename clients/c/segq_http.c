@@ -240,7 +240,7 @@ static int on_turn(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_off
     return q->stop != NULL && __atomic_load_n(q->stop, __ATOMIC_RELAXED);
 }
 
-/* Authorization is for those whom the caller named: another origin gets none. */
+/* Authorization is for those whom the caller named: another origin gets none, nor does who is behind it. */
 static struct curl_slist *headers_of(const struct segq_client *c, const struct segq_ask *q, int own)
 {
     struct curl_slist *l = curl_slist_append(NULL, "Expect:");
@@ -322,11 +322,15 @@ static CURLcode perform(struct segq_client *c, struct answer *a, const char *rou
 {
     char *url = malloc(strlen(router) + strlen(a->q->path) + 1), *to;
     CURLcode rc = CURLE_OUT_OF_MEMORY;
+    int own = 1;
 
     if (url != NULL)
         strcat(strcpy(url, router), a->q->path);
     for (int hop = 0; url != NULL; hop++) {
-        struct curl_slist *headers = headers_of(c, a->q, same_origin(router, url));
+        struct curl_slist *headers;
+
+        own = own && same_origin(router, url);
+        headers = headers_of(c, a->q, own);
 
         a->n = 0;
         a->target = 0;

@@ -229,15 +229,21 @@ def row_redirect_token(r):
         there.rule("POST", r"/tasks$", say(200, {"task": "T", "state": "waiting"}))
         r.proxy.rule("POST", r"/tasks$", say(307, headers={"Location": there.url + at}))
         r.claim(c.ask("submit", queue=r.queue, payload={"a": 1})["task"] == "T", "it did not follow")
+        there.rule("POST", r"/tasks$", say(307, headers={"Location": r.proxy.url + "/back"}))
+        r.proxy.rule("POST", r"^/back$", say(200, {"task": "B", "state": "waiting"}))
+        r.proxy.rule("POST", r"/tasks$", say(307, headers={"Location": there.url + at}))
+        r.claim(c.ask("submit", queue=r.queue, payload={"a": 1})["task"] == "B", "it did not follow back")
     finally:
         there.close()
-    r.claim([q.method for q in there.asked] == ["POST"], f"{len(there.asked)} requests at the other port")
-    r.claim(r.token.encode() not in there.asked[0].head, "the token went to another port")
+    r.claim([q.method for q in there.asked] == ["POST"] * 2, f"{len(there.asked)} requests at the other port")
+    there.asked += r.proxy.those("POST", r"^/back$")
+    r.claim(not any(r.token.encode() in q.head for q in there.asked),
+            "the token went to another port, or where that one sent the client")
     for where in (at, r.proxy.url + at):
         r.proxy.rule("POST", r"/tasks$", say(307, headers={"Location": where}))
         c.ask("cancel", task=c.ask("submit", queue=r.queue, payload={})["task"])
     tokens = [q.header("Authorization") for q in r.proxy.those("POST", r"/tasks$")]
-    r.claim(tokens == [f"Bearer {r.token}"] * 5, f"tokens at the same origin: {tokens}")
+    r.claim(tokens == [f"Bearer {r.token}"] * 6, f"tokens at the same origin: {tokens}")
 
 
 def row_server_token(r):
@@ -499,6 +505,11 @@ def row_task_events(r):
     r.claim(asked.result(5)["state"] == "cancelled", "its end is not heard")
     r.proxy.rule("GET", "/T/events$", say(200, text=b'event: beat\ndata: 15000\n\nevent: end\ndata: {"state":"dead"}\n\n'))
     r.claim(c.ask("watch", task="T")["state"] == "dead" and r.proxy.count("GET", "/T/events$") == 1, "a beat ends its stream")
+    for text in (b"", b"", b'event: end\ndata: {"state":"dead"}\n\n'):
+        r.proxy.rule("GET", "/U/events$", say(200, text=text))
+    r.claim(c.ask("watch", task="U")["state"] == "dead", "another end")
+    a, b, d = (q.at for q in r.proxy.those("GET", "/U/events$"))
+    r.claim(b - a > 0.95 and d - b > 1.9, f"streams that bring nothing are asked for after {b - a:.1f} s and {d - b:.1f} s")
 
 
 def row_queue_events(r):

@@ -195,6 +195,7 @@ func (c *Client) Wait(ctx context.Context, token string) (*Task, error) {
 // room for one, the task is looked at.
 func (c *Client) Watch(ctx context.Context, token string, news func(*Task)) (*Task, error) {
 	q := &ask{method: "GET", path: task(token) + "/events", header: http.Header{"Accept": {"text/event-stream"}}}
+	b := again{backoff: backoff{from: time.Second}}
 	for {
 		var s *Stream
 		err := c.until(ctx, forever, func(router string) (err error) {
@@ -210,7 +211,6 @@ func (c *Client) Watch(ctx context.Context, token string, news func(*Task)) (*Ta
 		if err != nil {
 			return nil, err
 		}
-		pause := time.Second
 		if s == nil { // no room
 			t, err := c.Look(ctx, token)
 			if err != nil {
@@ -219,22 +219,22 @@ func (c *Client) Watch(ctx context.Context, token string, news func(*Task)) (*Ta
 			if news(t); t.Over() {
 				return t, nil
 			}
-			pause = longer(pause, time.Duration(t.PollAfterMS)*time.Millisecond)
-		} else if t, err := s.watch(token, news); err != nil && !offline(err) {
+			b.told = longer(time.Second, time.Duration(t.PollAfterMS)*time.Millisecond)
+		} else if t, err := s.watch(token, &b, news); err != nil && !offline(err) {
 			return nil, err
 		} else if t != nil {
 			return t, nil
 		} else if err != nil { // its router may be dead: another one knows
 			c.rotate(s.router)
 		}
-		if err := sleep(ctx, pause+jitter(pause/2)); err != nil {
+		if err := sleep(ctx, b.pause()); err != nil {
 			return nil, err
 		}
 	}
 }
 
 // watch reads the events of a task; nil: it is not over, and there is something to come back for.
-func (s *Stream) watch(token string, news func(*Task)) (*Task, error) {
+func (s *Stream) watch(token string, b *again, news func(*Task)) (*Task, error) {
 	defer s.Close()
 	s.patience = quiet
 	for {
@@ -245,6 +245,7 @@ func (s *Stream) watch(token string, news func(*Task)) (*Task, error) {
 		if err != nil {
 			return nil, err
 		}
+		b.heard(e)
 		switch e.Name {
 		case "gone":
 			return nil, refusal(410, []byte(e.Data), "")
@@ -259,6 +260,30 @@ func (s *Stream) watch(token string, news func(*Task)) (*Task, error) {
 			}
 		}
 	}
+}
+
+// again is when a stream is asked for again: as its router says, else later and later while nothing comes.
+type again struct {
+	backoff
+	told time.Duration
+}
+
+func (b *again) heard(e *StreamEvent) {
+	var said struct {
+		PollAfterMS int64 `json:"poll_after_ms"`
+	}
+	b.fails = 0
+	if e.Name == "away" && json.Unmarshal([]byte(e.Data), &said) == nil && said.PollAfterMS < 864e5 {
+		b.told = time.Duration(said.PollAfterMS) * time.Millisecond
+	}
+}
+
+func (b *again) pause() time.Duration {
+	d := b.told
+	if b.told = 0; d <= 0 {
+		return b.next(nil)
+	}
+	return d + jitter(d/2)
 }
 
 // TaskEvent is a start or an end in a queue. Gap: some before it are not known any more; it has no task.
@@ -276,6 +301,7 @@ type TaskEvent struct {
 // the ID of one that was heard before, or "".
 func (c *Client) WatchQueue(ctx context.Context, queue, after string, news func(*TaskEvent)) error {
 	q := &ask{method: "GET", path: "/v1/queues/" + esc(queue) + "/tasks/events"}
+	b := again{backoff: backoff{from: time.Second}}
 	for {
 		q.header = http.Header{"Accept": {"text/event-stream"}}
 		if after != "" {
@@ -295,23 +321,22 @@ func (c *Client) WatchQueue(ctx context.Context, queue, after string, news func(
 		if err != nil {
 			return err
 		}
-		pause := time.Second
 		if s.Status == 204 { // no room
 			s.Close()
-			pause = longer(pause, seconds(s.Header.Get("Retry-After")))
-		} else if err := s.feed(&after, news); offline(err) { // its router may be dead: another one knows
+			b.told = seconds(s.Header.Get("Retry-After"))
+		} else if err := s.feed(&after, &b, news); offline(err) { // its router may be dead: another one knows
 			c.rotate(s.router)
 		} else if err != nil {
 			return err
 		}
-		if err := sleep(ctx, pause+jitter(pause/2)); err != nil {
+		if err := sleep(ctx, b.pause()); err != nil {
 			return err
 		}
 	}
 }
 
 // feed reads the events of a queue; nil: there is something to come back for.
-func (s *Stream) feed(last *string, news func(*TaskEvent)) error {
+func (s *Stream) feed(last *string, b *again, news func(*TaskEvent)) error {
 	defer s.Close()
 	s.patience = quiet
 	for {
@@ -322,6 +347,7 @@ func (s *Stream) feed(last *string, news func(*TaskEvent)) error {
 		if err != nil {
 			return err
 		}
+		b.heard(e)
 		x := &TaskEvent{}
 		switch e.Name {
 		case "gone":

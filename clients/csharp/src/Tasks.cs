@@ -172,6 +172,7 @@ namespace Segq
         {
             var caller = new Caller();
             QueuedTask last = null;
+            var backoff = new Backoff(); // while streams bring nothing
             Func<QueuedTask, Task> told = t =>
             {
                 last = t;
@@ -179,13 +180,14 @@ namespace Segq
             };
             for (; ; )
             {
-                var pause = TimeSpan.FromSeconds(1);
+                TimeSpan? pause = null;
                 var q = new Ask { Path = "/v1/tasks/" + Q(task) + "/events" }.With("Accept", "text/event-stream");
                 var answer = await Routers.UntilAnsweredAsync(r => BegunAsync(r, q, Routers.Timeout, cancel), Routers.Endless, cancel).ConfigureAwait(false);
                 if (answer.Status != 200)
                 {
                     answer.Dispose();
                     await told(await LookAsync(task, cancel).ConfigureAwait(false)).ConfigureAwait(false);
+                    pause = Routers.Ms(Math.Max(1000, Json.Number(Json.Get(last.Raw, "poll_after_ms")) ?? 0) * (1 + Backoff.Random() / 2));
                 }
                 else
                 {
@@ -195,6 +197,7 @@ namespace Segq
                         {
                             await s.EventsAsync(async e =>
                             {
+                                backoff.Fails = 0;
                                 if (e.Name == "beat")
                                     return true;
                                 var said = Routers.Object(Json.Read(e.Data));
@@ -214,7 +217,7 @@ namespace Segq
                 }
                 if (last != null && last.Over)
                     return last;
-                await Routers.Transport.DelayAsync(pause, cancel).ConfigureAwait(false);
+                await Routers.Transport.DelayAsync(pause ?? backoff.Next(null), cancel).ConfigureAwait(false);
             }
         }
 

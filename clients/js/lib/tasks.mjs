@@ -7,7 +7,7 @@
 // still is one task. Members of the API (proto/openapi.yaml) keep their names: max_attempts, poll_after_ms.
 
 import { ApiError, NetworkError, TaskFailed, Unavailable, errorOf } from './errors.mjs';
-import { Backoff, Transport, brief, isObject, judge, newKey, now, parsed, path, retryAfter, sleep } from './transport.mjs';
+import { Backoff, Transport, brief, isObject, judge, newKey, now, parsed, path, retryAfter, sleep, spread } from './transport.mjs';
 
 export const FINAL = ['succeeded', 'dead', 'cancelled', 'expired'];
 export const BATCH = 1000;
@@ -150,7 +150,7 @@ export class Tasks {
   /** What becomes of it, as it comes: state, place, progress; the last one is over. A stream that breaks off is
    * asked for again; where a router has no room for one, it is looked at. */
   async* watch(task, { signal } = {}) {
-    const id = typeof task === 'string' ? task : task.task, at = `/v1/tasks/${token(task)}/events`;
+    const id = typeof task === 'string' ? task : task.task, at = `/v1/tasks/${token(task)}/events`, backoff = new Backoff();
     for (;;) {
       const s = await this.transport.untilAnswered(async router => {
         const a = await this.transport.stream(router, 'GET', at, { headers: { Accept: 'text/event-stream' }, signal });
@@ -158,16 +158,18 @@ export class Tasks {
         return a;
       }, { signal });
       const router = this.transport.routers[0];
-      let pause = 1000;
+      let pause = 0;
       if (s.status === 204) {
         s.close();
         const t = await this.look(id, { signal });
         yield t;
         if (isOver(t)) return;
+        pause = spread(Math.max(1000, Math.min(86400000, t.poll_after_ms) || 0));
       } else {
         s.patienceMs = BEAT_MS;
         try {
           for await (const e of s.events()) {
+            backoff.fails = 0;
             if (e.event === 'beat') continue;
             const said = parsed(e.data);
             if (e.event === 'gone') throw errorOf(said.status, said);
@@ -180,13 +182,14 @@ export class Tasks {
           this.transport.rotate(router); // it may be dead: another one knows
         }
       }
-      await sleep(pause, signal);
+      await sleep(pause > 0 ? pause : backoff.next(), signal);
     }
   }
 
   /** Starts and ends of a queue's tasks, as they come, without end (TaskEvent). A stream that breaks off is asked
    * for again behind the last one; after: the id of one that was heard before. The token may `look`. */
   async* watchQueue(queue, { after = '', signal } = {}) {
+    const backoff = new Backoff();
     for (let last = after;;) {
       const s = await this.transport.untilAnswered(async router => {
         const a = await this.transport.stream(router, 'GET', `/v1/queues/${path(queue)}/tasks/events`, {
@@ -195,19 +198,20 @@ export class Tasks {
         return a;
       }, { signal });
       const router = this.transport.routers[0];
-      let pause = 1000;
+      let pause = 0;
       if (s.status === 204) { // no room
         s.close();
-        pause = Math.max(pause, retryAfter(s.headers.get('retry-after')) || 0);
+        pause = backoff.next(retryAfter(s.headers.get('retry-after')));
       } else {
         s.patienceMs = BEAT_MS;
         try {
           for await (const e of s.events()) {
-            last = e.id || last;
-            if (e.event === 'beat') continue;
-            const said = parsed(e.data);
+            backoff.fails = 0;
+            const said = e.event === 'beat' ? {} : parsed(e.data);
             if (e.event === 'gone') throw errorOf(said.status, said);
+            if (e.event === 'message' && !said.task) throw new NetworkError('an event that names no task: ' + brief(e.data));
             if (e.event === 'away') pause = Math.min(86400000, said.poll_after_ms || 0);
+            last = e.id || last;
             if (e.event === 'gap') yield { id: last, gap: true };
             if (e.event === 'message') yield { id: last, gap: false, ...said };
           }
@@ -216,7 +220,7 @@ export class Tasks {
           this.transport.rotate(router); // it may be dead: another one knows
         }
       }
-      await sleep(pause, signal);
+      await sleep(pause > 0 ? pause : backoff.next(), signal);
     }
   }
 

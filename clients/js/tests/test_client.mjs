@@ -389,6 +389,26 @@ test('a task is watched over streams that break off, and looked at where there i
   await assert.rejects(soon(f.url).watch('X').next(), { name: 'TaskGone' });
 });
 
+test('a queue is heard on behind the last event that could be read', async t => {
+  const start = (id, task) => `id: ${id}\ndata: {"task":"${task}","state":"running","attempts":1,"at":1}\n\n`;
+  const f = await fake(t, events('id: 4\nevent: beat\ndata: 15000\n\n', start(5, 'A'), 'id: 6\ndata: {"ta\n\n<open>'),
+    events('id: 6\ndata: {"state":"running"}\n\n'), events(start(6, 'B')));
+  const got = [];
+  for await (const e of soon(f.url).watchQueue('q')) if (got.push(`${e.id} ${e.task}`) === 2) break;
+  assert.deepEqual(got, ['5 A', '6 B']);
+  assert.deepEqual(f.asked.map(q => /last-event-id: (\w+)/i.exec(q.head)?.[1]), [undefined, '5', '5']);
+});
+
+test('streams that bring nothing are asked for more and more seldom', async t => {
+  for (const [first, what] of [['data: {"state":"waiting"}\n\n', c => c.watch('X')], ['id: 1\ndata: {"task":"X","state":"running"}\n\n', c => c.watchQueue('q')]]) {
+    const f = await fake(t, events(), events(), events(first)), at = [];
+    const ask = what(soon(f.url));
+    for (let i = 0; i < 3; i++) f.script[i] = (said => () => { at.push(performance.now()); return said; })(f.script[i]);
+    assert.equal((await ask.next()).done, false);
+    assert.ok(at[1] - at[0] >= 990 && at[1] - at[0] < 1800 && at[2] - at[1] >= 1990 && at[2] - at[1] < 4000, at.join());
+  }
+});
+
 test('lines, whose ends and characters come in two pieces', async t => {
   const f = await fake(t, 'HTTP/1.1 200 X\r\nsegq-status: 200\r\nTransfer-Encoding: chunked\r\n\r\n' + chunk('a\r') + chunk('\nb\n\n') + chunk('c') + '0\r\n\r\n');
   const got = [];

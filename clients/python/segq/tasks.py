@@ -24,6 +24,7 @@ from .scope import Scope, current
 from .transport import Answer, Backoff, Stream, Transport, seconds
 
 Span = Union[str, int, float, datetime.timedelta]
+UNREAD = (ValueError, KeyError, TypeError, OverflowError, RecursionError)  # an event that is none
 FINAL = ("succeeded", "dead", "cancelled", "expired")
 BATCH = 1000
 BATCH_BYTES = 512 << 10  # of a request, about
@@ -252,30 +253,34 @@ class Tasks:
                 self.transport.judge(s.read())
             s.close()
             return None
+        backoff = Backoff()
         while True:
-            s, pause = self.transport.until_answered(ask), 1.0
+            s, pause = self.transport.until_answered(ask), 0.0
             if s is None:
                 t = self.look(token)
                 yield t
                 if t.over:
                     return
+                told = t.raw.get("poll_after_ms")
+                pause = backoff.next(max(1.0, min(told, 10**9) / 1000) if isinstance(told, int) else None)
             else:
                 router = self.transport.routers[0]
                 try:
                     with s:
                         for name, data, _ in s.events():
+                            backoff.fails = 0
                             said = json.loads(data)
                             if name == "gone":
                                 raise error_of(said["status"], said)
                             if name == "away":
-                                pause = said["poll_after_ms"] / 1000
+                                pause = min(86400.0, said["poll_after_ms"] / 1000)
                             elif name in ("message", "end"):
                                 yield Task(token, said["state"], said)
                             if name == "end":
                                 return
-                except (NetworkError, ValueError, KeyError, TypeError):  # its router may be dead: another one knows
+                except (NetworkError, *UNREAD):  # its router may be dead: another one knows
                     self.transport.rotate(router)
-            current().sleep(pause)
+            current().sleep(pause if pause > 0 else backoff.next())
 
     def watch_queue(self, queue: str, *, after: Optional[str] = None) -> Iterator[TaskEvent]:
         """Starts and ends of a queue's tasks, as they come, without end. A stream that breaks off is asked for
@@ -288,28 +293,30 @@ class Tasks:
             if s.status not in (200, 204):
                 self.transport.judge(s.read())
             return s
+        backoff = Backoff()
         while True:
-            s, pause = self.transport.until_answered(ask), 1.0
+            s, pause = self.transport.until_answered(ask), 0.0
             router = self.transport.routers[0]
             if s.status == 204:  # no room
-                pause = max(pause, seconds(s.headers.get("retry-after")) or 0.0)
+                pause = backoff.next(seconds(s.headers.get("retry-after")))
             s.patience = BEAT_S
             try:
                 with s:
                     for name, data, n in s.events() if s.status == 200 else ():
+                        backoff.fails = 0
                         said = json.loads(data)
                         if name == "gone":
                             raise error_of(said["status"], said)
                         if name == "away":
-                            pause = said["poll_after_ms"] / 1000
-                        last = n or last
-                        if name == "gap":
-                            yield TaskEvent(last, True)
-                        elif name == "message":
-                            yield TaskEvent(last, False, said["task"], said["state"], said["attempts"], said["at"])
-            except (NetworkError, ValueError, KeyError, TypeError):  # its router may be dead: another one knows
+                            pause = min(86400.0, said["poll_after_ms"] / 1000)
+                        e = TaskEvent(n or last, name == "gap") if name != "message" else TaskEvent(
+                            n or last, False, said["task"], said["state"], said["attempts"], said["at"])
+                        last = e.id
+                        if name in ("gap", "message"):
+                            yield e
+            except (NetworkError, *UNREAD):  # its router may be dead: another one knows
                 self.transport.rotate(router)
-            current().sleep(pause)
+            current().sleep(pause if pause > 0 else backoff.next())
 
     def result(self, task: TaskLike, *, ack: bool = False) -> Optional[Answer]:
         """Its result, byte for byte (`.body`, `.json()`); None: it is not over. ack: deletes it."""

@@ -25,6 +25,7 @@ from fake import Fake, Signer, answer, b64, problem  # noqa: E402
 import segq  # noqa: E402
 from segq import ed25519, http1  # noqa: E402
 from segq.errors import error_of  # noqa: E402
+from segq.scope import Scope  # noqa: E402
 from segq.transport import Backoff, Transport  # noqa: E402
 
 TICKET = {"token": "T1", "queue": "login", "lane": "default", "state": "waiting", "position": 5, "total": 9,
@@ -1080,6 +1081,25 @@ class Tasks(unittest.TestCase):
             with self.assertRaises(segq.TaskFailed) as e:
                 c.wait("T", timeout=30)
             self.assertEqual((e.exception.code, e.exception.detail), ("dead", "no paper"))
+
+    def test_queue_is_heard_on_behind_the_last_event_that_could_be_read(self):
+        def start(i, task):
+            return event({"task": task, "state": "running", "attempts": 1, "at": 1}, i=i)
+        for bad in (event({"state": "running"}, i=6), event("[" * 99999, i=6), event(7, i=6), event({"poll_after_ms": 10**400}, "away", i=6)):
+            with self.subTest(bad[:40]), quick(), segq.Client("http://x") as c, \
+                    Fake(events(event("15000", "beat", 4), start(5, "A"), bad), events(start(6, "B"))) as f:
+                c.transport.routers = [f.url]
+                got = [(e.id, e.task) for _, e in zip(range(2), c.watch_queue("q"))]
+                self.assertEqual(got, [("5", "A"), ("6", "B")])
+                self.assertIn(b"\r\nLast-Event-ID: 5\r\n", f.asked[1])
+
+    def test_streams_that_bring_nothing_are_asked_for_more_and_more_seldom(self):
+        said = event({"task": "X", "state": "running", "attempts": 1, "at": 1}, i=5)
+        for watch in (lambda c: c.watch("X"), lambda c: c.watch_queue("q")):
+            with Fake(events(), events(), events(said)) as f, segq.Client(f.url) as c, mock.patch.object(Scope, "sleep") as sleep:
+                self.assertEqual(next(watch(c)).state, "running")
+                a, b = (call.args[-1] for call in sleep.call_args_list)
+                self.assertTrue(1 <= a <= 1.5 and 2 <= b <= 3, (a, b))
 
     def test_stream_that_was_closed_is_read_no_further(self):
         with Fake(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc<stall>") as f, segq.Client(f.url) as c:

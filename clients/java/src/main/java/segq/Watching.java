@@ -1,5 +1,6 @@
 package segq;
 
+import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
@@ -7,13 +8,13 @@ import java.util.function.Consumer;
 /** Events of a task, until it is over: of a stream after another, or looks where a router has no room for one. */
 final class Watching {
     private static final long BEAT_MS = 20_000; // the longest silence of a stream that lives
-    private static final long PAUSE_MS = 1000;
 
     final Doing<Task> all = new Doing<>();
     private final Http http;
     private final String task;
     private final String path;
     private final Consumer<Task> news;
+    private final Backoff backoff = new Backoff(1000); // while streams bring nothing
 
     Watching(Http http, String task, Consumer<Task> news) {
         this.http = http;
@@ -54,8 +55,9 @@ final class Watching {
         }
         in.close(http);
         then(http.call("GET", path, null, Map.of()), said -> {
-            told(Task.of(said));
-            again(PAUSE_MS);
+            Task t = Task.of(said);
+            told(t);
+            again(t.raw().get("poll_after_ms") instanceof Number n ? Math.max(1000, Math.min(n.longValue(), 86_400_000)) : 1000);
         }, all::fail);
     }
 
@@ -65,16 +67,17 @@ final class Watching {
             all.complete(t);
     }
 
+    /** 0: nobody said when. */
     private void again(long ms) {
         if (!all.isDone())
-            all.under(http.later(ms, this::begin));
+            all.under(http.later(backoff.next(Duration.ofMillis(ms)), this::begin));
     }
 
     /** One stream. */
     private final class Listening {
         private final String router = http.router();
         private final Body body = new Body(http, BEAT_MS, false, Sse.events(this::event));
-        private long pauseMs = PAUSE_MS;
+        private long pauseMs;
 
         Listening(Http.Incoming in) {
             then(body.end, v -> again(pauseMs), e -> {
@@ -83,19 +86,20 @@ final class Watching {
                     return;
                 }
                 http.rotate(router); // it may be dead: another one knows
-                again(PAUSE_MS);
+                again(0);
             });
             in.body().subscribe(body);
         }
 
         private void event(Stream.Event e) {
             body.news();
+            backoff.fails = 0;
             if (body.end.isDone() || e.name().equals("beat"))
                 return;
             Map<String, Object> said = Http.object(Json.read(e.data()));
             switch (e.name()) {
                 case "message", "end" -> told(new Task(task, Json.text(said.get("state")), said));
-                case "away" -> pauseMs = said.get("poll_after_ms") instanceof Number n ? Math.max(0, Math.min(n.longValue(), 86_400_000)) : PAUSE_MS;
+                case "away" -> pauseMs = said.get("poll_after_ms") instanceof Number n ? Math.max(0, Math.min(n.longValue(), 86_400_000)) : 0;
                 case "gone" -> throw ApiException.of(said.get("status") instanceof Number n ? n.intValue() : 410, said, null);
                 default -> { }
             }

@@ -223,16 +223,28 @@ static void add(json_t *list, json_t *j)
 
 /* ---- queues, lanes, segments ----------------------------------------------------- */
 
+static json_t *shadow_json(const struct mng_queue_view *q)
+{
+    const struct mng_shadow_view *s = &q->shadow;
+
+    return !q->has_shadow ? json_null()
+                          : json_pack("{s:I,s:f,s:I,s:I,s:f,s:f,s:s}", "waiting", INT(s->waiting), "wait_s",
+                                      (double)s->wait_ms / 1000, "joined", INT(s->joined), "would_wait",
+                                      INT(s->would_wait), "longest_s", (double)s->longest_ms / 1000,
+                                      "allowed_per_s", s->allowed_per_s, "limited_by", s->limited_by);
+}
+
 json_t *admin_queue_json(const struct mng_queue_view *q)
 {
-    return json_pack("{s:s,s:I,s:s,s:s,s:I,s:I,s:f,s:s,s:s,s:I,s:I,s:I,s:I,s:f,s:f}", "queue",
+    return json_pack("{s:s,s:I,s:s,s:s,s:I,s:I,s:f,s:s,s:s,s:I,s:I,s:I,s:I,s:f,s:f,s:o}", "queue",
                      q->def->name, "id", INT(q->id), "state", def_state_names[q->def->state],
                      "mode", def_mode_names[q->def->mode], "max_active",
                      INT(q->def->max_active), "version", INT(q->version), "allowed_per_s",
                      q->allowed_per_s, "limited_by", q->limited_by, "public_state",
                      q->public_state, "inside", INT(q->inside), "inside_flushed",
                      INT(q->inside_flushed), "flushed_until_ms", INT(q->flushed_until_ms),
-                     "granted", INT(q->granted), "claim_rate", q->claim_rate, "boost", q->boost);
+                     "granted", INT(q->granted), "claim_rate", q->claim_rate, "boost", q->boost,
+                     "shadow", shadow_json(q));
 }
 
 /* Rounds to a decimal. */

@@ -342,6 +342,7 @@ void queue_free(struct mng *m, struct mqueue *q)
     else if (q->def.name != NULL)
         queue_unname(m, q);
     cfg_clear(&q->def, queue_def_keys);
+    free(q->shadow);
     free(q);
 }
 

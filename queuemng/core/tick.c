@@ -17,6 +17,7 @@
 #include "queuemng/release/eta.h"
 #include "queuemng/release/opening.h"
 #include "queuemng/release/pop.h"
+#include "queuemng/release/shadow.h"
 #include "queuemng/state/marks.h"
 #include "queuemng/state/node.h"
 #include "queuemng/state/out.h"
@@ -78,6 +79,7 @@ static void second(struct mng *m)
         q->stats_dirty = true;
     }
     each_queue(m, q) {
+        shadow_second(q);
         if (!q->active)
             idle_figures(m, q);
         for (unsigned i = 0; i < q->n_lanes; i++) {
@@ -97,6 +99,8 @@ static void queue_idle(struct mng *m, struct mqueue *q)
         if (l->waiting + l->returning + l->ready != 0 || l->pop.busy || credit_is_warm(m, l))
             return;
     }
+    if (shadow_is_busy(q))
+        return;
     for (unsigned i = 0; i < q->n_lanes; i++)
         q->lane[i].join_per_s = q->lane[i].release_per_s = 0;
     list_remove(&m->active, &q->in_active);

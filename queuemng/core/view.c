@@ -8,6 +8,7 @@
 #include "queuemng/nodes/liveness.h"
 #include "queuemng/release/eta.h"
 #include "queuemng/release/pop.h"
+#include "queuemng/release/shadow.h"
 #include "queuemng/state/node.h"
 #include "queuemng/state/queue.h"
 #include "queuemng/state/segment.h"
@@ -18,6 +19,20 @@
 static double queue_boost(const struct mqueue *q)
 {
     return q->def.mode == MODE_SLOTS ? 1 : no_show_boost(&q->no_show, q->def.no_show_boost);
+}
+
+static void shadow_view(const struct mng *m, const struct mqueue *q, struct mng_queue_view *v)
+{
+    const struct shadow_play *s = q->shadow;
+
+    v->has_shadow = true;
+    v->shadow = (struct mng_shadow_view){ .waiting = shadow_waiting(&s->line),
+                                          .joined = s->line.came,
+                                          .would_wait = s->line.would_wait,
+                                          .wait_ms = shadow_wait_ms(&s->line, m->now_ms),
+                                          .longest_ms = s->line.longest_ms,
+                                          .allowed_per_s = s->allowed_per_s };
+    memcpy(v->shadow.limited_by, s->rel.limited_by, sizeof(v->shadow.limited_by));
 }
 
 void mng_each_queue(const struct mng *m, mng_each_fn fn, void *ctx)
@@ -38,6 +53,8 @@ void mng_each_queue(const struct mng *m, mng_each_fn fn, void *ctx)
 
         if (q->deleted_until_ms != 0)
             continue;
+        if (q->shadow != NULL)
+            shadow_view(m, q, &v);
         if (v.inside_flushed != 0)
             v.flushed_until_ms = q->flushed.until_ms;
         if (!q->active) {

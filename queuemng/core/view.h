@@ -47,6 +47,13 @@ struct mng_queue_view {
     int64_t flushed_until_ms; /* wall clock: until then they count; 0: nobody does */
     uint64_t granted;       /* releases ever allowed (credits) */
     double claim_rate, boost; /* share of the released that come; what is made of it */
+    struct mng_shadow_view {
+        uint64_t waiting, joined, would_wait; /* now; ever; those of them that waited more than a second */
+        msec_t wait_ms, longest_ms;           /* longest that anybody waits now; ever */
+        double allowed_per_s;
+        char limited_by[NAME_MAX_LEN + 1];
+    } shadow;
+    bool has_shadow;
 };
 
 struct mng_node_view {

@@ -67,6 +67,9 @@ void view_risk(struct buf *b, enum risk risk, const json_t *q)
                                                              "nobody needs a pass until you open "
                                                              "it again. Who is in stays in: there "
                                                              "is no undo.",
+        [RISK_SHADOW] = "shadow {queue}: " WAITERS ". All of them go in at once, and so does everybody "
+                                            "who comes, whatever the backend bears, until you set "
+                                            "shadow=false. Who is in stays in: there is no undo.",
         [RISK_FINAL] = "queue delete {queue}: " WAITERS ". Everyone in line loses the place at "
                                                         "once, and there is no undo.",
     };
@@ -77,6 +80,8 @@ void view_risk(struct buf *b, enum risk risk, const json_t *q)
 
 enum risk risk_of_keys(const json_t *keys)
 {
+    if (json_is_true(json_object_get(keys, "shadow")))
+        return RISK_SHADOW;
     return ctl_equals(keys, "state", "passthrough") ? RISK_PASSTHROUGH
            : ctl_equals(keys, "state", "reject")    ? RISK_REJECT
                                                     : RISK_NONE;

@@ -20,7 +20,7 @@ void view_left(struct buf *b, const json_t *doc);
 void view_detail(struct buf *b, const json_t *doc); /* "ok: " and the answer's detail */
 
 /* queue: an element of `queues` of /v1/admin/live; node: of `nodes`. */
-enum risk { RISK_NONE, RISK_FLUSH, RISK_REJECT, RISK_DELETE, RISK_FINAL, RISK_PASSTHROUGH };
+enum risk { RISK_NONE, RISK_FLUSH, RISK_REJECT, RISK_DELETE, RISK_FINAL, RISK_PASSTHROUGH, RISK_SHADOW };
 void view_risk(struct buf *b, enum risk risk, const json_t *queue);
 /* The risk of setting these keys of a queue's definition: of `state` alone. */
 enum risk risk_of_keys(const json_t *keys);

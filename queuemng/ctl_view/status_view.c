@@ -179,7 +179,7 @@ static void allowed(struct buf *b, const json_t *q)
 
 static void queue_view(struct buf *b, const json_t *q, bool all)
 {
-    const json_t *l;
+    const json_t *l, *shadow = json_object_get(q, "shadow");
     size_t i;
 
     ctl_say(b, q, "queue {queue} ({state}): ");
@@ -187,6 +187,10 @@ static void queue_view(struct buf *b, const json_t *q, bool all)
     ctl_say(b, q, "{?limited_by:, limited by {limited_by}}");
     claims(b, q);
     buf_byte(b, '\n');
+    if (json_is_object(shadow))
+        ctl_say(b, shadow, "  shadow, everybody goes in at once: {waiting#} would wait, up to {wait_s} s "
+                           "({allowed_per_s/}{?limited_by:, limited by {limited_by}}); of {joined#} so far "
+                           "{would_wait#} would have waited, up to {longest_s} s\n");
     json_array_foreach(json_object_get(q, "lanes"), i, l)
         lane(b, l, all);
 }

@@ -61,6 +61,8 @@ const struct cfg_key queue_def_keys[] = {
       def_mode_names, 0, 0 },
     { "max_active", CFG_INT, AT(max_active), "0", 0, 1e9, true,
       "modes slots and both: highest number of people inside at once", 0, 0, 0 },
+    { "shadow", CFG_BOOL, AT(shadow), "false", 0, 0, true,
+      "let everybody in at once, and count who would have waited and how long", 0, 0, 0 },
     { "release_per_s", CFG_NUM, AT(release_per_s), "0", 0, 1e6, true,
       "fixed releases per second, in place of limits; 0 = use limits", 0, 0, 0 },
     { "limits", CFG_OBJS, AT(limits), "", 0, METRIC_LIMITS_MAX, true,

@@ -40,6 +40,7 @@ struct queue_def {
 
     /* release */
     int mode;               /* enum def_mode: by rate, by free slots, or whichever is less */
+    bool shadow;            /* everybody is let in at once; the line is played beside it */
     int64_t max_active;     /* slots: people inside at once, at most; 0 only if mode is rate */
     double release_per_s;   /* > 0: fixed rate, limits are not looked at; 0: by limits */
     struct cfg_list limits; /* struct def_limit; all are evaluated, the smallest wins */

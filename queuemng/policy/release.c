@@ -174,12 +174,12 @@ static bool is_held(const struct release_in *in)
 {
     if (in->not_open && in->def->state != DEF_PASSTHROUGH)
         return true;
-    return in->def->state == DEF_PAUSED || in->def->state == DEF_REJECT;
+    return (in->def->state == DEF_PAUSED && !in->free) || in->def->state == DEF_REJECT;
 }
 
 static bool is_free(const struct release_in *in)
 {
-    return in->def->state == DEF_PASSTHROUGH;
+    return in->def->state == DEF_PASSTHROUGH || (in->free && !is_held(in));
 }
 
 static double target_rate(struct release *r, const struct release_in *in)
@@ -191,7 +191,7 @@ static double target_rate(struct release *r, const struct release_in *in)
         return 0;
     }
     if (is_free(in)) { /* newcomers pass by: people who wait must not be worse off */
-        limited_by(r, "passthrough");
+        limited_by(r, in->free ? "shadow" : "passthrough");
         return PASSTHROUGH_PER_S;
     }
     if (in->def->mode == MODE_SLOTS)
@@ -215,11 +215,12 @@ static double within_budget(struct release *r, const struct release_in *in, doub
 }
 
 /* Falls at once, rises by max_rise_per_s. */
-static void slew(struct release *r, const struct queue_def *d, double target, msec_t gap_ms)
+static void slew(struct release *r, const struct release_in *in, double target, msec_t gap_ms)
 {
+    const struct queue_def *d = in->def;
     double most = r->rate_per_s + d->max_rise_per_s * (double)gap_ms / 1000.0;
 
-    if (d->max_rise_per_s > 0 && d->state != DEF_PASSTHROUGH && target > most) {
+    if (d->max_rise_per_s > 0 && !is_free(in) && target > most) {
         target = most;
         limited_by(r, "max_rise");
     }
@@ -382,7 +383,7 @@ static msec_t renew_rate(struct release *r, const struct release_in *in)
     msec_t gap = r->last_ms == 0 ? 0 : in->now_ms - r->last_ms;
 
     gap = ms_max(0, ms_min(gap, 2 * tick_ms(in)));
-    slew(r, in->def, within_budget(r, in, target_rate(r, in)), gap);
+    slew(r, in, within_budget(r, in, target_rate(r, in)), gap);
     r->last_ms = in->now_ms;
     return gap;
 }

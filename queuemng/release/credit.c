@@ -276,7 +276,7 @@ uint64_t direct_entry_reach(const struct mng *m, const struct mqueue *q)
 
     if (!q->def.direct_entry)
         return 0;
-    if (q->def.mode == MODE_RATE || q->def.state == DEF_PASSTHROUGH)
+    if (q->def.mode == MODE_RATE || queue_is_free(q))
         return by_rate;
     if (q->def.state == DEF_PAUSED || q->def.state == DEF_REJECT || sched_holds(q))
         return 0;

@@ -9,6 +9,7 @@
 #include "queuemng/chain/lifecycle.h"
 #include "queuemng/release/budgets.h"
 #include "queuemng/release/credit.h"
+#include "queuemng/release/shadow.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/queue.h"
 #include "queuemng/state/segment.h"
@@ -165,6 +166,7 @@ static void pop_ask(const struct mng *m, const struct mqueue *q, struct pop_in *
                                  .keep = credit_spare(m, q),
                                  .boost = no_show_boost(&q->no_show, q->def.no_show_boost),
                                  .not_open = sched_holds(q),
+                                 .free = q->def.shadow,
                                  .n_lanes = q->n_lanes };
     for (size_t i = 0; i < q->def.limits.n && i < ARRAY_LEN(p->metrics); i++)
         p->metrics[i] = metric_find(m->metric, m->n_metrics, limit[i].metric);
@@ -237,7 +239,7 @@ void pops_tick(struct mng *m, struct mqueue *q)
     release_tick(&q->rel, &p.in, &out);
     q->allowed_per_s = out.allowed_per_s;
     note_tiers(m, q, &was);
-    if (q->def.mode == MODE_SLOTS) { /* no rate says it: what has come of it */
+    if (q->def.mode == MODE_SLOTS && !queue_is_free(q)) { /* no rate says it: what has come of it */
         q->allowed_per_s = 0;
         for (unsigned i = 0; i < q->n_lanes; i++)
             q->allowed_per_s += q->lane[i].release_per_s;
@@ -252,6 +254,8 @@ void pops_tick(struct mng *m, struct mqueue *q)
     for (unsigned i = 0; i < q->n_lanes; i++)
         if (q->lane[i].recovering && q->allowed_per_s > 0)
             snprintf(q->rel.limited_by, sizeof(q->rel.limited_by), "recovery");
+    if (q->shadow != NULL)
+        shadow_tick(m, q, &p.in);
 }
 
 /* The part of a head's rest that may still go on: an operator may have paused the queue, or lowered
@@ -260,13 +264,14 @@ void pops_tick(struct mng *m, struct mqueue *q)
 static uint64_t still_allowed(const struct mng *m, const struct mlane *l, uint64_t left)
 {
     int state = l->q->def.state;
+    bool everybody = queue_is_free(l->q);
     uint64_t may = left;
 
-    if (state == DEF_PAUSED || state == DEF_REJECT)
+    if (!everybody && (state == DEF_PAUSED || state == DEF_REJECT))
         may = 0;
-    else if (state != DEF_PASSTHROUGH)
+    else if (!everybody)
         may = u64_min(left, queue_lets_in(m, l->q));
-    if (state != DEF_PASSTHROUGH && l->q->def.mode != MODE_SLOTS)
+    if (!everybody && l->q->def.mode != MODE_SLOTS)
         may = u64_min(may, (uint64_t)(2 * l->q->def.no_show_boost * one_tick(m, l->q)) + 2);
     return u64_min(left, may + l->pop.by_hand);
 }

@@ -85,6 +85,16 @@ static const struct metric_row allowed_rows[] = {
           "What the limits allow now, and which one limits"),
 };
 
+static const struct metric_row shadow_rows[] = {
+    QUEUE("shadow_waiting", GAUGE, shadow.waiting,
+          "Shadow queues: people who would wait, if they had not been let in at once"),
+    QUEUE("shadow_joined_total", COUNTER, shadow.joined, "Shadow queues: joins that the line knows of"),
+    QUEUE("shadow_would_wait_total", COUNTER, shadow.would_wait,
+          "Shadow queues: people whose turn came after more than a second"),
+    METRIC_SECONDS("segq_queue_shadow_wait_seconds", GAUGE, struct mng_queue_view, shadow.wait_ms,
+                   "Shadow queues: longest wait of those who would wait"),
+};
+
 #define POOL(name, kind, member, help) \
     METRIC_ROW("segq_tasks_" name, kind, struct mng_pool_view, member, help)
 /* Sums of all partitions of a pool, as their task nodes reported them last. */
@@ -210,6 +220,11 @@ static bool queue_labels(const void *view, const char **label)
     return true;
 }
 
+static bool shadow_labels(const void *view, const char **label)
+{
+    return ((const struct mng_queue_view *)view)->has_shadow && queue_labels(view, label);
+}
+
 static bool allowed_labels(const void *view, const char **label)
 {
     label[2] = "limited_by";
@@ -271,6 +286,7 @@ static const struct {
     OF_EACH(wait_rows, lanes, wait_labels),
     OF_EACH(queue_rows, queues, queue_labels),
     OF_EACH(allowed_rows, queues, allowed_labels),
+    OF_EACH(shadow_rows, queues, shadow_labels),
     OF_EACH(pool_rows, pools, pool_labels),
     OF_EACH(task_node_rows, task_nodes, task_node_labels),
     OF_EACH(reading_rows, monitors, reading_labels),

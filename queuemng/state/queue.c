@@ -84,6 +84,13 @@ bool sched_holds(const struct mqueue *q)
     return q->sched.phase == SCHED_EARLY || q->sched.phase == SCHED_PREQUEUE;
 }
 
+bool queue_is_free(const struct mqueue *q)
+{
+    bool open = q->def.state == DEF_OPEN || q->def.state == DEF_PAUSED;
+
+    return q->def.state == DEF_PASSTHROUGH || (q->def.shadow && open && !sched_holds(q));
+}
+
 bool queue_wants_room(const struct mqueue *q)
 {
     bool now = q->sched.phase == SCHED_PLAIN || q->sched.phase == SCHED_PREQUEUE;
@@ -104,8 +111,9 @@ uint8_t queue_map_state(const struct mqueue *q)
         return QUEUE_CLOSED;
     if (q->full)
         return QUEUE_FULL;
-    return q->def.state == DEF_PAUSED || q->sched.phase == SCHED_PREQUEUE ? QUEUE_PAUSED
-                                                                         : QUEUE_OPEN;
+    return !queue_is_free(q) && (q->def.state == DEF_PAUSED || q->sched.phase == SCHED_PREQUEUE)
+               ? QUEUE_PAUSED
+               : QUEUE_OPEN;
 }
 
 static uint8_t queue_phase(const struct mqueue *q)

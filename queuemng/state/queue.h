@@ -21,6 +21,7 @@ struct mng;
 struct mqueue;
 struct mseg;
 struct queue_def;
+struct shadow_play;
 
 struct mpop { /* the release under way in a lane: one SEG_POP at a time */
     bool busy;
@@ -78,6 +79,7 @@ struct mqueue {
     struct queue_def def; /* owned */
     uint64_t version;     /* version of the definition */
     struct release rel;
+    struct shadow_play *shadow; /* owned; NULL: it is none (release/shadow.h) */
     struct no_show no_show;
     struct quiet quiet;
     unsigned n_lanes;
@@ -120,6 +122,8 @@ SQ_CHECK int queue_name(struct mng *m, const struct mqueue *q);
 void queue_unname(struct mng *m, const struct mqueue *q);
 /* True: nobody is released before it opens. */
 bool sched_holds(const struct mqueue *q);
+/* True: everybody is let in at once, by the operator's word or as a shadow. */
+bool queue_is_free(const struct mqueue *q);
 /* True: its lanes need an open tail. */
 bool queue_wants_room(const struct mqueue *q);
 /* enum queue_state: what routers are to do. */

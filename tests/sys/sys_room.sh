@@ -29,3 +29,15 @@ check_eq "its people keep their places" "$(poll "$t" | field state)" waiting
 admin POST /v1/admin/queues/late/restore >/dev/null
 wait_for 5 "it is back" joins late 201
 check_eq "with its people" "$(poll "$t" | field state)" waiting
+
+# A shadow: everybody goes in at once, and the line is played beside it.
+admin PUT /v1/admin/queues/shadow '{"release_per_s": 1, "shadow": true}' >/dev/null
+shadow() { admin GET /v1/admin/cluster | jq -e ".queues[] | select(.queue == \"shadow\") | .shadow | $1" >/dev/null; }
+wait_for 5 "it has a line of its own" shadow '.waiting == 0'
+tokens=$(for _ in $(seq 20); do join_queue "$R" shadow | token_in; done)
+all_in() { for t in $tokens; do [ "$(poll "$t" | field state)" = admitted ] || return 1; done; }
+wait_for 5 "all twenty are let in" all_in
+check "and most of them would wait" shadow '.joined == 20 and .waiting >= 10 and .wait_s > 0 and .limited_by == "fixed"'
+check_eq "the status says so" "$("$BIN/segqctl" --dir "$DIR/c" status shadow | grep -c 'shadow, everybody goes in at once: .* would wait')" 1
+check_eq "and the metrics" "$(curl -s "$A/metrics" | sed -n 's/^segq_queue_shadow_joined_total{queue="shadow"} //p')" 20
+check_eq "it is confirmed first: all who wait go in" "$("$BIN/segqctl" --dir "$DIR/c" queue set late shadow=true </dev/null 2>&1 | grep -c 'All of them go in at once')" 1

@@ -64,6 +64,24 @@ static double share_of(const uint32_t *v, uint32_t n, double share)
     return n == 0 ? -1 : v[(uint32_t)(share * (n - 1) + 0.5)] / 1000.0;
 }
 
+static void shares_of(struct bin *b, uint32_t *wait)
+{
+    qsort(wait, b->in, sizeof(*wait), by_size);
+    b->p50 = share_of(wait, b->in, 0.5);
+    b->p95 = share_of(wait, b->in, 0.95);
+    b->p99 = share_of(wait, b->in, 0.99);
+    b->most = share_of(wait, b->in, 1);
+}
+
+static void past_of(struct bin *b, const struct night_past *v, uint32_t first, uint32_t end, uint32_t *wait)
+{
+    *b = (struct bin){ .came = end - first, .told_p50 = -1 };
+    for (uint32_t i = first; i < end; i++)
+        if (v[i].fate == PAST_IN)
+            wait[b->in++] = v[i].waited_ms;
+    shares_of(b, wait);
+}
+
 /* People from first to end; v3: room for three times as many. */
 static void waits_of(struct bin *b, const struct person *v, uint32_t first, uint32_t end, uint32_t *v3)
 {
@@ -79,13 +97,9 @@ static void waits_of(struct bin *b, const struct person *v, uint32_t first, uint
         told[n_told] = v[i].told;
         off[n_told++] = (uint32_t)llabs((int64_t)v[i].told - (v[i].in - v[i].came));
     }
-    qsort(wait, b->in, sizeof(*wait), by_size);
+    shares_of(b, wait);
     qsort(told, n_told, sizeof(*told), by_size);
     qsort(off, n_told, sizeof(*off), by_size);
-    b->p50 = share_of(wait, b->in, 0.5);
-    b->p95 = share_of(wait, b->in, 0.95);
-    b->p99 = share_of(wait, b->in, 0.99);
-    b->most = share_of(wait, b->in, 1);
     b->told_p50 = share_of(told, n_told, 0.5);
     b->off_p50 = share_of(off, n_told, 0.5);
 }
@@ -103,7 +117,8 @@ static void goals(struct figures *f, const uint32_t *wait)
     }
 }
 
-int figures_waits(struct figures *f, const struct person *v, uint32_t n, uint32_t for_ms)
+int figures_waits(struct figures *f, const struct person *v, const struct night_past *past, uint32_t n,
+                  uint32_t for_ms)
 {
     uint32_t *room = calloc(3 * (size_t)n + 1, sizeof(*room)), first = 0;
 
@@ -115,8 +130,12 @@ int figures_waits(struct figures *f, const struct person *v, uint32_t n, uint32_
         while (end < n && v[end].came < until)
             end++;
         waits_of(&f->bin[i], v, first, end, room);
+        if (past != NULL)
+            past_of(&f->past[i], past, first, end, room);
         first = end;
     }
+    if (past != NULL)
+        past_of(&f->past_all, past, 0, n, room);
     waits_of(&f->all, v, 0, n, room);
     goals(f, room);
     free(room);

@@ -42,6 +42,7 @@ struct figures {
     double boost;     /* the most that no-shows added to the rate: a factor, from 1 */
     double slowest_s; /* the longest that an answer took, for lack of CPU */
     struct bin bin[FIGURES_BINS], all;
+    struct bin past[FIGURES_BINS], past_all; /* the same people, that night (night.past) */
     double goal[4]; /* p50, p95, p99, longest: who still waits waits without end (INFINITY) */
 };
 
@@ -49,8 +50,9 @@ SQ_CHECK int figures_init(struct figures *f, uint32_t seconds, uint32_t routers,
 void figures_fini(struct figures *f);
 unsigned figures_why(struct figures *f, const char *why);
 void figures_mark(struct figures *f, uint32_t ms, const char *fmt, ...) SQ_PRINTF(3, 4);
-/* Waits, of the rows. SQ_ENOMEM. */
-SQ_CHECK int figures_waits(struct figures *f, const struct person *v, uint32_t n, uint32_t for_ms);
+/* Waits, of the rows; past: NULL, or what the same people had. SQ_ENOMEM. */
+SQ_CHECK int figures_waits(struct figures *f, const struct person *v, const struct night_past *past, uint32_t n,
+                           uint32_t for_ms);
 
 /* A promise, judged. */
 struct verdict {

@@ -1,6 +1,7 @@
 /* night.c: see the header. Pure. */
 #include "rehearse/night.h"
 
+#include <math.h>
 #include <string.h>
 
 static const char *const dists[] = { "none", "fixed", "uniform", "exponential", NULL };
@@ -39,8 +40,12 @@ static const struct cfg_key point_keys[] = {
 static const struct cfg_key crowd_keys[] = {
     { "queue", CFG_STR, AT(night_crowd, queue), "", 0, NAME_MAX_LEN, false,
       "the queue that they come to; may be left out if there is one", 0, 0, 0 },
-    LIST(night_crowd, "arrivals", arrivals, NULL, 1, 10000, point_keys, night_point,
+    LIST(night_crowd, "arrivals", arrivals, "", 0, 10000, point_keys, night_point,
          "people who come, as points of a curve; nobody before the first and after the last"),
+    { "arrivals_csv", CFG_STR, AT(night_crowd, arrivals_csv), "", 0, 400, false,
+      "in its place: a file of lines time,count, of a past night; beside the night's file", 0, 0, 0 },
+    { "from", CFG_STR, AT(night_crowd, from), "", 0, 40, false,
+      "--from-audit: when the night began, 2027-01-31T19:50:00Z (default: the first join in the files)", 0, 0, 0 },
     WORD(night_crowd, "client", client, "browser", clients,
          "what they come with: how long a silent one keeps the place"),
     MAP(night_crowd, "patience", patience, span_keys, "time after which a person who waits gives up"),
@@ -117,16 +122,27 @@ const struct queue_def *night_queue(const struct night *n)
 uint64_t night_arrived(const struct night *n, msec_t ms)
 {
     const struct night_point *p = n->crowd.arrivals.v;
-    double sum = 0;
+    size_t low = 0, high = n->crowd.arrivals.n; /* the last point before `ms` is in [low, high) */
+    double len, part, end;
 
-    for (size_t i = 1; i < n->crowd.arrivals.n && p[i - 1].at_ms < ms; i++) {
-        double len = (double)(p[i].at_ms - p[i - 1].at_ms) / 1000;
-        double part = (double)(ms_min(ms, p[i].at_ms) - p[i - 1].at_ms) / 1000;
-        double end = p[i - 1].per_s + (p[i].per_s - p[i - 1].per_s) * (len > 0 ? part / len : 1);
-
-        sum += (p[i - 1].per_s + end) / 2 * part;
+    if (n->past != NULL) {
+        for (high = n->n_past; low < high;)
+            if (n->past[(low + high) / 2].came_ms < ms)
+                low = (low + high) / 2 + 1;
+            else
+                high = (low + high) / 2;
+        return low;
     }
-    return (uint64_t)(sum + 1e-6);
+    if (high == 0 || p[0].at_ms >= ms)
+        return 0;
+    while (high - low > 1)
+        *(p[(low + high) / 2].at_ms < ms ? &low : &high) = (low + high) / 2;
+    if (low + 1 == n->crowd.arrivals.n)
+        return (uint64_t)(p[low].before + 1e-6);
+    len = (double)(p[low + 1].at_ms - p[low].at_ms) / 1000;
+    part = fmin(len, (double)(ms - p[low].at_ms) / 1000);
+    end = p[low].per_s + (p[low + 1].per_s - p[low].per_s) * (len > 0 ? part / len : 1);
+    return (uint64_t)(p[low].before + (p[low].per_s + end) / 2 * part + 1e-6);
 }
 
 static int events_check(const struct night *n, struct err *e)
@@ -182,14 +198,19 @@ static int queue_check(const struct night *n, struct err *e)
     return 0;
 }
 
-int night_check(const struct night *n, struct err *e)
+int night_check(struct night *n, struct err *e)
 {
-    const struct night_point *p = n->crowd.arrivals.v;
+    struct night_point *p = n->crowd.arrivals.v;
     uint64_t all;
 
-    for (size_t i = 1; i < n->crowd.arrivals.n; i++)
+    if (n->crowd.arrivals.n == 0 && n->past == NULL)
+        return err_set(e, SQ_EINVAL, "crowd.arrivals: missing; this, or arrivals_csv");
+    for (size_t i = 1; i < n->crowd.arrivals.n; i++) {
         if (p[i].at_ms < p[i - 1].at_ms)
             return err_set(e, SQ_EINVAL, "crowd.arrivals[%zu].at: earlier than the point before it", i);
+        p[i].before = p[i - 1].before +
+                      (p[i - 1].per_s + p[i].per_s) / 2 * (double)(p[i].at_ms - p[i - 1].at_ms) / 1000;
+    }
     all = night_arrived(n, n->for_ms);
     if (all == 0 || all > NIGHT_PEOPLE_MAX)
         return err_set(e, SQ_EINVAL, "crowd.arrivals: %llu people come; from 1 to %d are allowed",

@@ -6,6 +6,7 @@
  *   night.h     what is given                 lineup.h    the real segments' lines, over nodes
  *   calendar.h  who is due next               play.h      the night: people, routers, the manager
  *   figures.h   what came of it               report.h    table, JSON;  page.h: one page of HTML
+ *   past.h      a night that was
  *
  * What decides is what decides in the real processes: policy/release.h (tiers, limits, hysteresis,
  * no-shows), policy/eta_lane.h (what people are told), common/ticket/pace.h (when they poll again),
@@ -30,11 +31,22 @@ struct night_span { /* a time of each person, by chance */
 struct night_point { /* arrivals per second at a time; straight lines between */
     int64_t at_ms;
     double per_s;
+    double before; /* people who have come by then: by night_check() */
+};
+
+enum past_fate { PAST_IN, PAST_WAITS /* till the end */, PAST_LEFT, PAST_SILENT, PAST_NO_SHOW };
+
+struct night_past { /* a person of a night that was; times in ms */
+    uint32_t came_ms, waited_ms; /* until it was in, or left the line; UINT32_MAX: neither */
+    uint32_t stay_ms;            /* UINT32_MAX: not known */
+    uint32_t fate;               /* enum past_fate */
 };
 
 struct night_crowd {
     char *queue;              /* none: there is one alone */
     struct cfg_list arrivals; /* struct night_point */
+    char *arrivals_csv;       /* file in place of them: read by the caller */
+    char *from;               /* beginning of a past night */
     int client;               /* enum client_class - 1 */
     struct night_span patience, stay;
     double no_shows, silent;  /* percent */
@@ -70,12 +82,14 @@ struct night {
     struct night_backend backend;
     struct cfg_list events; /* struct night_event */
     int64_t seed, for_ms;
+    const struct night_past *past; /* ref, not in the file: people of a night that was, by coming */
+    uint32_t n_past;
 };
 
 extern const struct cfg_key night_keys[];
 
 /* After the table: what it cannot say. SQ_EINVAL and a sentence that begins with the key. */
-SQ_CHECK int night_check(const struct night *n, struct err *e);
+SQ_CHECK int night_check(struct night *n, struct err *e);
 /* The queue that is played; NULL: there is none of the name, or the name is missing. */
 const struct queue_def *night_queue(const struct night *n);
 /* People who have come by this time. */

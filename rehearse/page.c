@@ -43,6 +43,10 @@ BIN(wait_p95, p95)
 BIN(wait_p99, p99)
 BIN(told_p50, told_p50)
 
+#define PAST(name, member) SECOND(name, f->past[i].in > 0 ? in_minutes(f->past[i].member) : NAN)
+PAST(past_p50, p50)
+PAST(past_p95, p95)
+
 static double cpu(const struct figures *f, uint32_t i, uint32_t arg)
 {
     return 100 * (double)f->cpu[(size_t)i * f->procs + arg - 1];
@@ -113,6 +117,10 @@ static void put_night(struct buf *b, const struct played *x)
     GRAPH("The backend", x->night.backend.metric, f->n, { "metric", backend, 0 });
     GRAPH("Wait, by the time at which people came", "minutes", FIGURES_BINS, { "half of them", wait_p50, 0 },
           { "95 %", wait_p95, 0 }, { "99 %", wait_p99, 0 });
+    if (f->past_all.came > 0)
+        GRAPH("Wait rehearsed, and what the same people had that night", "minutes", FIGURES_BINS,
+              { "half of them, rehearsed", wait_p50, 0 }, { "half of them, that night", past_p50, 0 },
+              { "95 %, rehearsed", wait_p95, 0 }, { "95 %, that night", past_p95, 0 });
     GRAPH("Wait that they were told as they joined, and what came true", "minutes, half of them", FIGURES_BINS,
           { "told", told_p50, 0 }, { "came true", wait_p50, 0 });
     GRAPH("Polls of a router", "per second", f->n, { "each router", polls_each, 0 });

@@ -19,6 +19,15 @@ static uint32_t span(struct play *p, const struct night_span *s)
     return ms < 1e9 ? (uint32_t)ms + 1 : 1000000000;
 }
 
+/* A silent one keeps its place for so long, beside the time that it was told to wait. */
+static uint32_t idle_ms(const struct play *p)
+{
+    const struct def_idle *d = &p->d.idle;
+    int64_t of[] = { d->browser_ms, d->mobile_ms, d->game_ms };
+
+    return (uint32_t)of[p->n->crowd.client];
+}
+
 static void due(struct play *p, uint32_t i, uint64_t at)
 {
     if (at < (uint64_t)p->n->for_ms + CALENDAR_MS)
@@ -110,13 +119,24 @@ static int join(struct play *p, uint32_t i)
     return 0;
 }
 
+/* A person of a past night leaves when it did; who was let in then would have waited longer. */
+static uint32_t past_patience(const struct play *p, uint32_t i)
+{
+    const struct night_past *x = &p->n->past[i];
+    uint32_t idle = x->fate == PAST_SILENT ? idle_ms(p) : 0;
+
+    if (x->fate != PAST_LEFT && x->fate != PAST_SILENT)
+        return UINT32_MAX;
+    return x->waited_ms > idle ? x->waited_ms - idle : 1;
+}
+
 int people_arrive(struct play *p)
 {
     uint32_t end = (uint32_t)night_arrived(p->n, p->now + CALENDAR_MS);
 
     for (; p->came < end && p->came < p->people; p->came++) {
         struct person *x = &p->v[p->came];
-        uint32_t patience = span(p, &p->n->crowd.patience);
+        uint32_t patience = p->n->past != NULL ? past_patience(p, p->came) : span(p, &p->n->crowd.patience);
 
         *x = (struct person){ .came = p->now, .told = UINT32_MAX, .place = UINT32_MAX, .next = CALENDAR_NONE };
         x->give_up = patience < UINT32_MAX - p->now ? p->now + patience : UINT32_MAX;
@@ -130,6 +150,8 @@ int people_arrive(struct play *p)
 
 static bool no_show(const struct play *p, uint32_t i)
 {
+    if (p->n->past != NULL)
+        return p->n->past[i].fate == PAST_NO_SHOW;
     /* the same person each time, whatever the rest of the night was like */
     return (double)((i * 2654435761u) >> 8) / 16777216.0 * 100 < p->n->crowd.no_shows;
 }
@@ -140,6 +162,13 @@ static void missed(struct play *p, struct person *x)
     p->no_show.missed++;
     p->f->no_shows++;
     x->state = OVER;
+}
+
+static uint32_t stay(struct play *p, uint32_t i)
+{
+    if (p->n->past != NULL && p->n->past[i].stay_ms != UINT32_MAX)
+        return p->n->past[i].stay_ms;
+    return span(p, &p->n->crowd.stay);
 }
 
 static void enter(struct play *p, uint32_t i)
@@ -153,7 +182,7 @@ static void enter(struct play *p, uint32_t i)
     x->in = p->now;
     x->state = INSIDE;
     p->inside++;
-    due(p, i, (uint64_t)p->now + span(p, &p->n->crowd.stay));
+    due(p, i, (uint64_t)p->now + stay(p, i));
 }
 
 /* Was let in and has just learned of it; or is too late. */
@@ -174,14 +203,13 @@ static void learns(struct play *p, uint32_t i)
 
 static void give_up(struct play *p, uint32_t i)
 {
-    static const size_t idle_at[] = { offsetof(struct def_idle, browser_ms), offsetof(struct def_idle, mobile_ms),
-                                      offsetof(struct def_idle, game_ms) };
     struct person *x = &p->v[i];
-    int64_t idle = *(const int64_t *)((const char *)&p->d.idle + idle_at[p->n->crowd.client]);
+    bool silent = p->n->past != NULL ? p->n->past[i].fate == PAST_SILENT
+                                     : rng_unit(&p->rng) * 100 < p->n->crowd.silent;
 
-    if (rng_unit(&p->rng) * 100 < p->n->crowd.silent) {
+    if (silent) {
         x->state = SILENT;
-        due(p, i, (uint64_t)p->now + (uint64_t)idle + pace_interval_ms(&p->pace, x->place));
+        due(p, i, (uint64_t)p->now + idle_ms(p) + (p->n->past == NULL ? pace_interval_ms(&p->pace, x->place) : 0));
         return;
     }
     lineup_drop(&p->line, x->seg, x->order, DEAD_LEFT);

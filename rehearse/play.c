@@ -74,7 +74,7 @@ static int run(struct play *p, struct play_watch watch)
         }
     }
     count(p);
-    return figures_waits(p->f, p->v, p->came, (uint32_t)p->n->for_ms);
+    return figures_waits(p->f, p->v, p->n->past, p->came, (uint32_t)p->n->for_ms);
 }
 
 int play_night(struct figures *f, const struct night *n, struct play_watch watch)

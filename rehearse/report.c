@@ -27,7 +27,8 @@ static void put_waits(struct buf *b, const struct played *x)
     char v[6][24];
 
     buf_str(b, "  came at         people       in  wait p50       p95       p99   longest  were told"
-               "  came true within\n");
+               "  came true within");
+    buf_str(b, x->f.past_all.came > 0 ? "   that night: in       p50       p95\n" : "\n");
     while (last > 0 && x->f.bin[last].came == 0)
         last--;
     for (unsigned i = 0; i <= last; i += last / ROWS + 1) {
@@ -39,9 +40,15 @@ static void put_waits(struct buf *b, const struct played *x)
         report_span(v[3], k->most);
         report_span(v[4], k->told_p50);
         report_span(v[5], k->off_p50);
-        buf_printf(b, "  %5.1f m   %10u %8u %9s %9s %9s %9s  %9s  %9s\n",
+        buf_printf(b, "  %5.1f m   %10u %8u %9s %9s %9s %9s  %9s  %9s",
                    (double)x->night.for_ms * i / FIGURES_BINS / 60000, k->came, k->in, v[0], v[1], v[2], v[3],
                    v[4], v[5]);
+        if (x->f.past_all.came > 0) {
+            report_span(v[0], x->f.past[i].p50);
+            report_span(v[1], x->f.past[i].p95);
+            buf_printf(b, " %20u %9s %9s", x->f.past[i].in, v[0], v[1]);
+        }
+        buf_byte(b, '\n');
     }
 }
 
@@ -60,6 +67,13 @@ static void put_one(struct buf *b, const struct played *x)
                (unsigned long long)f->gave_up, (unsigned long long)f->timed_out, (unsigned long long)f->no_shows,
                (unsigned long long)(f->waiting + f->ready + f->coming), f->refused > 0 ? "; some were refused" : "");
     buf_printf(b, "wait of all who are in: p50 %s, p95 %s, p99 %s, longest %s\n", s[0], s[1], s[2], s[3]);
+    if (f->past_all.came > 0) {
+        report_span(s[0], f->past_all.p50);
+        report_span(s[1], f->past_all.p95);
+        report_span(s[2], f->past_all.p99);
+        report_span(s[3], f->past_all.most);
+        buf_printf(b, "that night %u were in:  p50 %s, p95 %s, p99 %s, longest %s\n", f->past_all.in, s[0], s[1], s[2], s[3]);
+    }
     put_waits(b, x);
     buf_str(b, "  limited by:");
     for (unsigned i = 0; i < f->n_why; i++) {
@@ -120,7 +134,7 @@ void report_table(struct buf *b, const struct played *v, size_t n)
 
 /* ---- JSON ---- */
 
-static void put_bin(struct buf *b, double from_s, const struct bin *k)
+static void put_bin(struct buf *b, double from_s, const struct bin *k, const struct bin *past)
 {
     buf_printf(b, "{\"from_s\":%g,\"came\":%u,\"in\":%u", from_s, k->came, k->in);
     if (k->in > 0)
@@ -128,6 +142,10 @@ static void put_bin(struct buf *b, double from_s, const struct bin *k)
                    k->p99, k->most);
     if (k->told_p50 >= 0)
         buf_printf(b, ",\"told_p50_s\":%g,\"told_off_p50_s\":%g", k->told_p50, k->off_p50);
+    if (past != NULL) {
+        buf_str(b, ",\"past\":");
+        put_bin(b, from_s, past, NULL);
+    }
     buf_byte(b, '}');
 }
 
@@ -175,11 +193,12 @@ static void put_json(struct buf *b, const struct played *x)
                (unsigned long long)f->refused, (unsigned long long)f->polls, (unsigned long long)f->crashes,
                f->slowest_s);
     buf_str(b, ",\"all\":");
-    put_bin(b, 0, &f->all);
+    put_bin(b, 0, &f->all, f->past_all.came > 0 ? &f->past_all : NULL);
     buf_str(b, ",\"by_arrival\":[");
     for (unsigned i = 0; i < FIGURES_BINS; i++) {
         buf_str(b, i > 0 ? ",\n" : "");
-        put_bin(b, (double)x->night.for_ms * i / FIGURES_BINS / 1000, &f->bin[i]);
+        put_bin(b, (double)x->night.for_ms * i / FIGURES_BINS / 1000, &f->bin[i],
+                f->past_all.came > 0 ? &f->past[i] : NULL);
     }
     buf_str(b, "],\"events\":[");
     for (unsigned i = 0; i < f->n_marks; i++)

@@ -129,7 +129,7 @@ ROOMS = {
     "queuemng/ctl_ask": (MIXED, ["common/base", "common/config", "common/task", "queuemng/policy",
                                  "queuemng/ctl_view"]),
     "queuemng/ctl": (MIXED, ["common/base", "common/config", "common/json", "common/ticket", "common/task",
-                             "common/supervisor", "queuemng/access", "queuemng/policy", "rehearse",
+                             "common/supervisor", "common/trail", "queuemng/access", "queuemng/policy", "rehearse",
                              "queuemng/ctl_ask", "queuemng/ctl_view"]),
 }
 # Files that are not pure in a room that is.

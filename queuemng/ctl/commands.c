@@ -251,7 +251,7 @@ const struct cmd ctl_cmds[] = {
       .run = cmd_edit, .options = "dry-run", .text_only = true,
       .undo = "edit; it prints the old values" },
     { "rehearse", "NIGHT.yaml", 1, 1, "plays a night on a virtual clock: waits, load of each process, promises",
-      .run = cmd_rehearse, .keys = night_keys, .options = "html vary find", READS },
+      .run = cmd_rehearse, .keys = night_keys, .options = "html vary find from-audit", READS },
     { "pause", "QUEUE", 1, 1, "nobody is let in; joins and polls go on",
       SENDS("POST", QUEUES "/pause", view_state), .undo = "resume" },
     { "resume", "QUEUE", 1, 1, "ends a pause", SENDS("POST", QUEUES "/resume", view_state),

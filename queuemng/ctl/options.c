@@ -104,6 +104,8 @@ const struct ctl_option ctl_options[] = {
               "(five steps), nodes, max_active, or any key of the file (crowd.no_shows=2,10)" },
     { "find", 0, "GOAL", SETS(TEXT, find), .few = true,
       .help = "rehearse: the least value of --vary KEY=FROM..TO with 'wait p95 < 20m' (p50, p95, p99, max)" },
+    { "from-audit", 0, "DIR", SETS(TEXT, from_audit), .few = true,
+      .help = "rehearse: the crowd is who came that night, from the audit files of the segment nodes; with what they had beside" },
     { "yes", 0, NULL, SETS(FLAG, yes),
       .help = "do not ask for confirmation, where an order cannot be undone" },
     { "output", 'o', "FORM", SETS(WORD, form), .of = "table json yaml",

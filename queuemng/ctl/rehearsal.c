@@ -13,6 +13,7 @@
 #include "common/config/cfg.h"
 #include "common/config/near.h"
 #include "queuemng/ctl/options.h"
+#include "queuemng/ctl/past_files.h"
 #include "queuemng/ctl_ask/round_trip.h"
 #include "rehearse/page.h"
 #include "rehearse/play.h"
@@ -146,11 +147,13 @@ static int wrong_night(const struct err *e)
 }
 
 /* The file with one value in place of its own; NULL: as it is. */
-static int read_night(struct played *x, const char *file, const struct variants *v, size_t i)
+static int read_night(struct played *x, const char *file, const struct past *past, const struct variants *v, size_t i)
 {
     char set[240];
     const char *sets[] = { set };
     struct err e = { 0 };
+
+    int rc;
 
     if (v->n > 0) {
         snprintf(set, sizeof(set), "%s=%s", v->dotted, v->value[i]);
@@ -158,6 +161,11 @@ static int read_night(struct played *x, const char *file, const struct variants 
     }
     if (cfg_load(&x->night, sizeof(x->night), night_keys, file, sets, v->n > 0, &e) < 0)
         return wrong_night(&e);
+    rc = past_files_csv(&x->night, file);
+    if (rc != CTL_OK)
+        return rc;
+    x->night.past = past->people;
+    x->night.n_past = past->n_people;
     if (night_check(&x->night, &e) == 0)
         return CTL_OK;
     cfg_where(&e, night_keys, file, sets, v->n > 0);
@@ -192,22 +200,22 @@ static bool is_reached(const struct goal *g, const struct figures *f)
     return f->goal[g->which] * 1000 < (double)g->below_ms;
 }
 
-static int play_value(struct played *x, const char *file, struct variants *v, double value)
+static int play_value(struct played *x, const char *file, const struct past *past, struct variants *v, double value)
 {
     int rc;
 
     snprintf(v->value[0], sizeof(v->value[0]), "%.10g", value);
-    rc = read_night(x, file, v, 0);
+    rc = read_night(x, file, past, v, 0);
     return rc == CTL_OK ? play_one(x) : rc;
 }
 
 /* Plays the end of the range, then halves it. *best: of x, the least that does it; *n: none. */
-static int find_least(struct played *x, size_t *n, size_t *best, const char *file, struct variants *v,
-                      const struct goal *g)
+static int find_least(struct played *x, size_t *n, size_t *best, const char *file, const struct past *past,
+                      struct variants *v, const struct goal *g)
 {
     bool whole = v->from == floor(v->from) && v->to == floor(v->to);
     double low = v->from, high = v->to, at = low;
-    int rc = play_value(&x[0], file, v, high);
+    int rc = play_value(&x[0], file, past, v, high);
 
     *n = rc == CTL_OK;
     *best = 0;
@@ -216,7 +224,7 @@ static int find_least(struct played *x, size_t *n, size_t *best, const char *fil
         return rc;
     }
     while (*n < VARIANTS_MAX && rc == CTL_OK && high - low > (whole ? 0 : (v->to - v->from) / 200)) {
-        rc = play_value(&x[*n], file, v, at); /* the lower end first */
+        rc = play_value(&x[*n], file, past, v, at); /* the lower end first */
         if (rc != CTL_OK)
             break;
         if (is_reached(g, &x[*n].f)) {
@@ -290,19 +298,19 @@ static void all_over(struct played *v)
     free(v);
 }
 
-static int play_all(struct played *v, size_t *n, const char *file, const struct variants *vary)
+static int play_all(struct played *v, size_t *n, const char *file, const struct past *past, const struct variants *vary)
 {
     int rc = CTL_OK;
 
     /* all are read before one is played */
     for (*n = 0; rc == CTL_OK && *n < (vary->n > 0 ? vary->n : 1); ++*n)
-        rc = read_night(&v[*n], file, vary, *n);
+        rc = read_night(&v[*n], file, past, vary, *n);
     for (size_t i = 0; rc == CTL_OK && i < *n; i++)
         rc = play_one(&v[i]);
     return rc;
 }
 
-static int find(const struct ctl *c, struct played *v, const char *file, struct variants *vary)
+static int find(const struct ctl *c, struct played *v, const char *file, const struct past *past, struct variants *vary)
 {
     size_t n, best;
     struct goal g;
@@ -311,7 +319,7 @@ static int find(const struct ctl *c, struct played *v, const char *file, struct 
     if (rc == CTL_OK && vary->to <= vary->from)
         rc = ctl_fail(CTL_USAGE, "--find looks in the range of --vary KEY=FROM..TO, as routers=1..16");
     if (rc == CTL_OK)
-        rc = find_least(v, &n, &best, file, vary, &g);
+        rc = find_least(v, &n, &best, file, past, vary, &g);
     if (rc == CTL_OK)
         rc = print_all(c, v, n);
     if (rc != CTL_OK)
@@ -320,11 +328,23 @@ static int find(const struct ctl *c, struct played *v, const char *file, struct 
     return best < n ? kept(&v[best]) : CTL_REFUSED;
 }
 
+static int read_past(struct past *past, const char *dir, const char *file)
+{
+    struct night n = { 0 };
+    struct err e = { 0 };
+    int rc = cfg_load(&n, sizeof(n), night_keys, file, NULL, 0, &e) < 0 ? ctl_say_err(&e, CTL_USAGE)
+                                                                        : past_files_audit(past, dir, &n);
+
+    cfg_clear(&n, night_keys);
+    return rc;
+}
+
 int cmd_rehearse(struct ctl *c, char **argv)
 {
     struct played *v = calloc(VARIANTS_MAX, sizeof(*v));
     struct variants vary = { .n = 0 };
     struct played as_is = { .name = "" };
+    struct past past = { 0 };
     int rc = CTL_OK;
     size_t n;
 
@@ -332,21 +352,24 @@ int cmd_rehearse(struct ctl *c, char **argv)
         return ctl_fail(CTL_REFUSED, "out of memory");
     if (c->form == FORM_YAML)
         rc = ctl_fail(CTL_USAGE, "rehearse answers as table or json");
+    if (rc == CTL_OK && c->from_audit != NULL)
+        rc = read_past(&past, c->from_audit, argv[0]);
     if (rc == CTL_OK && c->vary != NULL) {
-        rc = read_night(&as_is, argv[0], &vary, 0);
+        rc = read_night(&as_is, argv[0], &past, &vary, 0);
         if (rc == CTL_OK)
             rc = read_variants(&vary, c->vary, night_queue(&as_is.night)->name);
         cfg_clear(&as_is.night, night_keys);
     }
     if (rc == CTL_OK && c->find != NULL) {
-        rc = find(c, v, argv[0], &vary);
+        rc = find(c, v, argv[0], &past, &vary);
     } else if (rc == CTL_OK) {
-        rc = play_all(v, &n, argv[0], &vary);
+        rc = play_all(v, &n, argv[0], &past, &vary);
         if (rc == CTL_OK)
             rc = print_all(c, v, n);
         if (rc == CTL_OK && n == 1) /* several are compared */
             rc = kept(v);
     }
     all_over(v);
+    past_fini(&past);
     return rc;
 }

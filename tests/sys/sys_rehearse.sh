@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 
 [ -x "$BIN/swarm" ] || give_up "no swarm beside the other programs"
-up --routers 2 --seg-nodes 2 --capacity 700 --release-per-s 100
+up --routers 2 --seg-nodes 2 --capacity 700 --release-per-s 100 --set segment.audit_dir="$DIR/trail"
 admin_token | tr -d '\n' >"$DIR/token"
 
 rehearsed() { jq -e ".rehearsals[0].$1" "$DIR/night.json"; }
@@ -36,6 +36,20 @@ agrees() { # "which" KEY-OF-SWARM KEY-OF-THE-REHEARSAL
 agrees "half of them wait" p50_us wait_p50_s
 agrees "99 % wait" p99_us wait_p99_s
 agrees "the longest wait" max_us wait_max_s
+# The same night from the audit trail: the people that it had, and what they had, beside.
+sed '/arrivals:/d' "$DIR/night.yaml" >"$DIR/again.yaml"
+written() { [ "$(cat "$DIR"/trail/*/audit-*.jsonl | grep -c '"event":"admitted"')" = 2000 ]; }
+wait_for 10 "the trail has all admissions" written
+check "the night is rehearsed from the trail" sh -c \
+    "'$BIN/segqctl' rehearse '$DIR/again.yaml' --from-audit '$DIR/trail' --json >'$DIR/again.json'"
+check_eq "its people are those of the trail" "$(jq '.rehearsals[0] | .people, .all.past.in' "$DIR/again.json" | tr '\n' ' ')" "2000 2000 "
+for key in wait_p50_s wait_p95_s wait_max_s; do
+    check "$key: rehearsed, and that night: $(jq -c "[.rehearsals[0].all.$key, .rehearsals[0].all.past.$key]" "$DIR/again.json")" \
+        jq -e ".rehearsals[0].all | (.$key - .past.$key) | fabs <= 0.5 + 0.05 * $(jq ".rehearsals[0].all.past.$key" "$DIR/again.json")" "$DIR/again.json"
+done
+"$BIN/segqctl" rehearse "$DIR/again.yaml" --from-audit "$DIR/none" >"$DIR/out" 2>&1
+rc=$?
+check_eq "a folder that is not there is refused: $(cat "$DIR/out")" "$rc" 2
 check "the page is whole and asks for nothing" sh -c "grep -q '</html>' '$DIR/night.html' && ! grep -qE '(src|href)=' '$DIR/night.html'"
 
 "$BIN/segqctl" rehearse "$DIR/night.yaml" --vary rate=1..16000 --find 'wait max < 20s' >"$DIR/found" 2>&1

@@ -5,6 +5,7 @@
 
 #include "common/config/cfg.h"
 #include "rehearse/page.h"
+#include "rehearse/past.h"
 #include "rehearse/play.h"
 #include "rehearse/report.h"
 
@@ -304,4 +305,137 @@ Test(rehearse, the_page_is_whole)
     cr_assert_not_null(strstr((char *)b.data, "{\"variant\":\"a=\\\"\\\\\","), "%.60s", (char *)b.data);
     buf_fini(&b);
     over(x);
+}
+
+/* ---- a night that was ---- */
+
+static int csv(struct cfg_list *out, const char *text, struct err *e)
+{
+    char copy[400];
+
+    *out = (struct cfg_list){ 0 };
+    snprintf(copy, sizeof(copy), "%s", text);
+    return past_csv(out, copy, "n.csv", e);
+}
+
+/* Three minutes of four are there; nobody came in the other one, and the sum is that of the lines. */
+Test(past, lines_are_people_and_a_gap_is_nobody)
+{
+    static const char *const forms[] = { "time,count\n20:00,600\n20:01,1200\n20:03,300\n",
+                                         "\xef\xbb\xbf\"time\";\"count\"\r\n\"20:00:00\";600\r\n20:01:00;1200\r\n\r\n20:03:00;300\r\n",
+                                         "# of last year\n1000,600\n1060,1200\n1180,300",
+                                         "2026-01-31T23:59:00Z,600\n2026-02-01T00:00:00Z,1200\n2026-02-01T02:02:00+02:00,300\n" };
+
+    for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+        struct night n = { .for_ms = 3600000 };
+        struct err e = { 0 };
+
+        cr_assert_eq(csv(&n.crowd.arrivals, forms[i], &e), 0, "%zu: %s", i, e.text);
+        cr_assert_eq(night_check(&n, &e), SQ_EINVAL, "there is no queue; sums are made before");
+        cr_assert_eq(night_arrived(&n, 30000), 300, "form %zu", i);
+        cr_assert_eq(night_arrived(&n, 60000), 600);
+        cr_assert_eq(night_arrived(&n, 90000), 1200);
+        cr_assert_eq(night_arrived(&n, 120000), 1800);
+        cr_assert_eq(night_arrived(&n, 180000), 1800, "nobody came in the gap");
+        cr_assert_eq(night_arrived(&n, 210000), 1950);
+        cr_assert_eq(night_arrived(&n, 3600000), 2100);
+        free(n.crowd.arrivals.v);
+    }
+}
+
+Test(past, what_is_no_line_is_refused_with_file_and_line)
+{
+    static const char *const bad[][2] = {
+        { "20:00,6\n20:00,1\n", "n.csv:2: not later" },
+        { "t,n\n20:00,6\n19:59,1\n", "n.csv:3: not later" },
+        { "20:00,6\n8 pm,3\n", "n.csv:2: \"8 pm\" is no time" },
+        { "8 pm,3\n20:00,6\n", "n.csv:1: \"8 pm\" is no time" },
+        { "20:00,6\n20:01,-3\n", "n.csv:2: \"-3\" is no count" },
+        { "20:00,6\n20:01,nan\n", "n.csv:2: \"nan\" is no count" },
+        { "20:00,6\n25:01,3\n", "n.csv:2: \"25:01\" is no time" },
+        { "20:00,6\n", "two lines at least" },
+        { "", "two lines at least" },
+        { "20:00 4\n", "n.csv:1: time,count is expected" },
+        { "0,4\n20:00,4\n", "n.csv:2: times must be seconds" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct cfg_list v;
+        struct err e = { 0 };
+
+        cr_assert_eq(csv(&v, bad[i][0], &e), SQ_EINVAL, "%zu", i);
+        cr_assert_not_null(strstr(e.text, bad[i][1]), "%zu: %s", i, e.text);
+    }
+}
+
+#define LINE(time, event, ticket, more) \
+    "{\"time\":\"2026-11-21T20:0" time "Z\",\"event\":\"" event "\",\"ticket\":\"" ticket "\",\"queue\":\"q\"" more "}\n"
+
+/* Each person's own fate, of lines in any order, of several nodes; others' are left out. */
+Test(past, the_trail_says_who_came_and_what_became_of_them)
+{
+    static const char *const lines[] = {
+        LINE("0:10.500", "joined", "7-1", ",\"client\":\"browser\""), LINE("0:10.000", "joined", "7-0", ""),
+        LINE("1:10.000", "admitted", "7-0", ",\"state\":\"ready\""), LINE("5:10.000", "finished", "7-0", ",\"state\":\"admitted\""),
+        LINE("2:10.500", "left", "7-1", ",\"state\":\"waiting\""), LINE("0:11.000", "joined", "8-0", ""),
+        LINE("3:11.000", "expired", "8-0", ",\"state\":\"waiting\""), LINE("0:12.000", "joined", "8-1", ""),
+        LINE("1:12.000", "no_show", "8-1", ",\"state\":\"ready\""), LINE("0:13.000", "joined", "8-2", ""),
+        LINE("1:00.000", "no_show", "8-2", ",\"state\":\"ready\""), LINE("1:13.000", "admitted", "8-2", ",\"state\":\"grace\""),
+        LINE("0:14.000", "joined", "8-3", ""), LINE("0:09.000", "left", "6-9", ",\"state\":\"waiting\""),
+        "{\"time\":\"2026-11-21T20:00:01.000Z\",\"event\":\"joined\",\"ticket\":\"9-1\",\"queue\":\"q2\"}\n",
+        "{\"time\":\"2026-11-21T20:00:01.000Z\",\"event\":\"gap\",\"n\":17}\n", "{\"ti", "\n",
+    };
+    static const struct night_past want[] = { { 0, 60000, 240000, PAST_IN }, { 500, 120000, UINT32_MAX, PAST_LEFT },
+                                              { 1000, 180000, UINT32_MAX, PAST_SILENT },
+                                              { 2000, UINT32_MAX, UINT32_MAX, PAST_NO_SHOW },
+                                              { 3000, 60000, UINT32_MAX, PAST_IN },
+                                              { 4000, UINT32_MAX, UINT32_MAX, PAST_WAITS } };
+    struct past p = { 0 };
+
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++)
+        past_line(&p, lines[i], "q");
+    cr_assert_eq(past_end(&p, 0, 600000), 0);
+    cr_assert_eq(p.n_people, ARRAY_LEN(want));
+    cr_assert_eq(p.before, 1);
+    cr_assert_eq(p.missing, 17);
+    for (size_t i = 0; i < ARRAY_LEN(want); i++)
+        cr_assert_eq(memcmp(&p.people[i], &want[i], sizeof(want[i])), 0, "person %zu: %u %u %u %u", i, p.people[i].came_ms,
+                     p.people[i].waited_ms, p.people[i].stay_ms, p.people[i].fate);
+    past_fini(&p);
+    past_line(&p, lines[0], "nobody's");
+    cr_assert_eq(past_end(&p, 0, 600000), SQ_EUNKNOWN);
+    past_fini(&p);
+}
+
+/* 3000 who came in 30 s and went in at 50 a second, but for those who left: the same again. */
+Test(past, a_night_that_was_is_as_it_was)
+{
+    static struct night_past v[3000];
+    struct played x = { 0 };
+    struct cfg_node *doc = NULL;
+    struct err e = { 0 };
+    static const char text[] = "for: 5m\nqueues: [{name: q, direct_entry: false, release_per_s: 50}]\nbackend: {crash_above: 0}\n";
+    unsigned in = 0;
+
+    for (unsigned i = 0; i < 3000; i++) {
+        v[i] = (struct night_past){ i * 10, in * 20 > i * 10 ? in * 20 - i * 10 : 1, 1000, PAST_IN };
+        if (i % 10 == 9)
+            v[i] = (struct night_past){ i * 10, 5000, UINT32_MAX, i % 20 == 9 ? PAST_LEFT : PAST_WAITS };
+        in += v[i].fate != PAST_LEFT;
+    }
+    cr_assert_eq(cfg_parse_yaml(&doc, text, strlen(text), "night.yaml", &e), 0, "%s", e.text);
+    cr_assert_eq(cfg_bind(&x.night, sizeof(x.night), night_keys, doc, "night.yaml", &e), 0, "%s", e.text);
+    cfg_node_free(doc);
+    cr_assert_eq(night_check(&x.night, &e), SQ_EINVAL, "nobody comes");
+    x.night.past = v;
+    x.night.n_past = 3000;
+    cr_assert_eq(night_check(&x.night, &e), 0, "%s", e.text);
+    cr_assert_eq(play_night(&x.f, &x.night, (struct play_watch){ 0 }), 0);
+    cr_assert_eq(x.f.people, 3000);
+    cr_assert_geq(x.f.gave_up, 120);
+    cr_assert_eq(x.f.past_all.in, 2700);
+    cr_assert_float_eq(x.f.past_all.p50, x.f.all.p50, 2, "%f, that night %f", x.f.all.p50, x.f.past_all.p50);
+    all_kept(&x);
+    figures_fini(&x.f);
+    cfg_clear(&x.night, night_keys);
 }

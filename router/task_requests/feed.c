@@ -138,10 +138,28 @@ static uint64_t number(struct slice v)
     return v.n > 0 ? u64_max(id, 1) : 0;
 }
 
+static bool has_most(const struct tasking *t, uint64_t whose)
+{
+    size_t own = 0;
+
+    list_each_of (&t->feeds, struct watch, in_feeds, w)
+        own += w->whose == whose;
+    return own >= FEEDS_OPEN_MAX - t->feeds.n;
+}
+
 void feed_start(struct tasking *t, const struct task_asked *x)
 {
-    struct watch *w = watch_new(t, x);
+    uint64_t whose = server_token_id(x->tenant);
+    struct watch *w;
     struct slice last;
+
+    if (has_most(t, whose)) {
+        _Static_assert(FEEDS_OPEN_MAX == 512, "as the text says");
+        router_problem(t->r, x->req, API_QUEUE_FULL, "this token has as many streams of queues open at this router as are "
+                       "free for all (256 of 512, if no other token has any): end one, or ask another router");
+        return;
+    }
+    w = watch_new(t, x);
 
     if (w != NULL && (w->queue = strndup(x->path.queue.p, x->path.queue.n)) == NULL) {
         watch_forget(w);
@@ -153,7 +171,8 @@ void feed_start(struct tasking *t, const struct task_asked *x)
     }
     w->open = open_queue;
     w->ask = ask_on;
-    w->whose = server_token_id(x->tenant);
+    w->whose = whose;
+    list_push_back(&t->feeds, &w->in_feeds);
     w->told = http_find(x->q, "last-event-id", &last) == 1 ? number(last) : 0;
     watch_begin(w, new_call(w, x->req, watch_first));
 }

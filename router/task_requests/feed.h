@@ -15,6 +15,8 @@
 
 #define FEED_EACH_MS 200
 
+#define FEEDS_OPEN_MAX 512 /* at a router; a token begins no more of them than are free then */
+
 void feed_start(struct tasking *t, const struct task_asked *x);
 
 #endif

@@ -278,12 +278,9 @@ void task_rights_changed(struct tasking *t)
     const struct server_token *who = NULL;
     uint64_t id = 0;
 
-    list_each_of (&t->watches, struct watch, in, w) {
-        struct refusal no;
+    list_each_of (&t->feeds, struct watch, in_feeds, w) {
+        struct refusal no = judge_again(server_tokens_of(&t->tokens, w->whose), TASK_FEED, w->queue);
 
-        if (w->whose == 0)
-            continue;
-        no = judge_again(server_tokens_of(&t->tokens, w->whose), TASK_FEED, w->queue);
         watch_judged(w, (uint8_t)no.problem, no.why);
     }
     list_each_of (&t->calls, struct task_call, in_all, c) {

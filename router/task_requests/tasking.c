@@ -123,6 +123,7 @@ int tasking_new(struct tasking **out, struct router *r, struct err *e)
     list_init(&t->wholes);
     list_init(&t->taken);
     list_init(&t->watches);
+    list_init(&t->feeds);
     rc = read_tokens(&t->tokens, r->cfg->task_tokens, e);
     if (rc == 0 && ((t->timer = ev_timer_new(r->ev, on_tick, t)) == NULL ||
                     ev_hook(r->ev, HOOK_RANK, on_turn_end, t) < 0))

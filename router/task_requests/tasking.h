@@ -71,6 +71,7 @@ struct tasking {
     uint64_t last_upload;
     struct list wholes, taken; /* struct whole, owned; those whose clients want more */
     struct list watches; /* struct watch, owned */
+    struct list feeds;   /* watches of queues */
     struct ev_timer *timer;
     ev_fn farewell; /* NULL: the process does not end */
     void *farewell_arg;

@@ -27,6 +27,8 @@ void watch_forget(struct watch *w)
         w->call->watch = NULL;
     gate_listen_end(&r->gate, w->client);
     list_remove(&w->t->watches, &w->in);
+    if (list_linked(&w->in_feeds))
+        list_remove(&w->t->feeds, &w->in_feeds);
     r->watches--;
     buf_fini(&w->late);
     free(w->queue);

@@ -32,6 +32,7 @@
 
 struct watch {
     struct list_node in;    /* tasking.watches */
+    struct list_node in_feeds; /* tasking.feeds, of a queue */
     struct tasking *t;      /* ref */
     struct httpd_req *req;  /* ref: the answer that is open; NULL: not yet */
     struct task_call *call; /* ref: what is asked; NULL: nothing */

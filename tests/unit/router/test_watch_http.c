@@ -1,5 +1,6 @@
 /* test_watch_http.c: GET /v1/tasks/{task}/events and POST .../progress through a whole router, as clients see
  * them; what becomes of a stream when its node, its client, or its router goes. */
+#include "router/task_requests/feed.h"
 #include "router/task_requests/watch.h"
 #include "tests/lib/taskhttprig.h"
 
@@ -321,6 +322,59 @@ Test(watch_http, a_queue_is_for_servers_that_may_look)
     UNTIL(came("id: 1001\n"));
 }
 
+#define OTHER "token-of-another-server"
+
+static void write_line(FILE *f, const char *token, const char *may)
+{
+    uint8_t hash[32];
+    char hex[65];
+
+    crypto_hash_sha256(hash, (const uint8_t *)token, strlen(token));
+    cr_assert(f != NULL && fprintf(f, "%s %s\n", sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash)), may) > 0);
+}
+
+/* More of a token at one router than are free; and each asks the nodes five times a second. */
+static void set_up_wide(void)
+{
+    max_conns = 2000;
+    set_up();
+}
+
+Test(watch_http, a_token_has_no_more_feeds_open_than_are_free, .init = set_up_wide)
+{
+    int fd[FEEDS_OPEN_MAX];
+    FILE *f = fopen(node.file, "w");
+    unsigned n = 0;
+
+    write_line(f, OTHER, "look images");
+    write_line(f, TOKEN, "look images");
+    fclose(f);
+    router_reload(w.r);
+    for (; n < FEEDS_OPEN_MAX / 2; n++) {
+        listen_at("");
+        cr_assert(came("HTTP/1.1 200 "), "%u: %s", n, got);
+        fd[n] = w.fd;
+        dial();
+    }
+    cr_expect_eq(ask("GET", "/v1/queues/images/tasks/events", ""), 503, "%s", got);
+    cr_expect_str_eq(str("code"), "queue_full");
+    cr_expect_not_null(strstr(str("detail"), "256 of 512"), "%s", str("detail"));
+    cr_expect(came("Retry-After: "));
+    cr_expect_eq(w.r->watches, FEEDS_OPEN_MAX / 2);
+    say_with("GET", "/v1/queues/images/tasks/events", "Authorization: Bearer " OTHER "\r\n", "");
+    n_got = 0;
+    got[0] = '\0';
+    UNTIL(came("HTTP/1.1 200 "));
+    fd[n++] = w.fd;
+    close(fd[0]);
+    dial();
+    UNTIL(w.r->watches == FEEDS_OPEN_MAX / 2);
+    listen_at("");
+    cr_expect(came("HTTP/1.1 200 "), "one has gone: %s", got);
+    while (--n > 0)
+        close(fd[n]);
+}
+
 /* ---- and its token goes ---- */
 
 static void reload(const char *may)
@@ -463,17 +517,6 @@ Test(watch_http, a_take_goes_on_while_its_token_may)
     reload("take images,ride/8");
     UNTIL(came("{\"tasks\":[]"));
     UNTIL(node.unheard != 0);
-}
-
-#define OTHER "token-of-another-server"
-
-static void write_line(FILE *f, const char *token, const char *may)
-{
-    uint8_t hash[32];
-    char hex[65];
-
-    crypto_hash_sha256(hash, (const uint8_t *)token, strlen(token));
-    cr_assert(f != NULL && fprintf(f, "%s %s\n", sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash)), may) > 0);
 }
 
 Test(watch_http, takes_of_a_token_that_goes_end_and_those_of_another_do_not)

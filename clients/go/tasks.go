@@ -24,6 +24,7 @@ type Task struct {
 	Waiting         int64           `json:"waiting"`
 	WaitingCapped   bool            `json:"waiting_capped"`
 	AheadOfKey      int64           `json:"ahead_of_key"`
+	AheadOfPriority *int64          `json:"ahead_of_priority"` // of its priority or above, of all keys, that entered before it
 	LimitedBy       string          `json:"limited_by"`
 	LimitedUntil    Unix            `json:"limited_until"`
 	EtaS            *int64          `json:"eta_s"` // until the start; nil: not known

@@ -224,6 +224,7 @@ export interface Task<Result = any> {
   waiting?: number;
   waiting_capped?: boolean;
   ahead_of_key?: number;
+  ahead_of_priority?: number;
   limited_by?: string;
   limited_until?: number;
   eta_s?: number | null;

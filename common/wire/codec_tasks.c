@@ -68,7 +68,7 @@ MESSAGE(task_get_ans, TaskGetAns, NULL, CODE, NUM(no), IN(state, 0, TASK_NSTATES
         NUM(then_no), NUM(then_why), IN(cost_used, 0, TASK_COST_MAX + 1),
         NUM_AS(progress.ms, progress_ms), IN_AS(progress.percent, progress_percent, 0, 101),
         BYTES(progress.text.p, progress.text.n, progress_text, PROGRESS_TEXT),
-        BYTES(progress.data.p, progress.data.n, progress_data, PROGRESS_DATA))
+        BYTES(progress.data.p, progress.data.n, progress_data, PROGRESS_DATA), NUM(ahead_of_priority))
 
 MESSAGE(task_take, TaskTake, NULL, NUM(part), NUM(epoch), NAME(queue), IN(most, 1, TASK_ROWS_MAX),
         NUM(lease_ms), NUM(wait_ms))
@@ -129,7 +129,8 @@ MESSAGE(task_places, TaskPlaces, NULL, ROWS(v, n, state.len, 1, TASK_ROWS_MAX), 
         COL_IN(v, attempts, attempts, 0, ATTEMPTS_MAX), COL(v, progress.ms, progress_ms),
         COL_IN(v, progress.percent, progress_percent, 0, 101),
         COL_BYTES_LATER(v, progress.text.p, progress.text.n, progress_text, PROGRESS_TEXT),
-        COL_BYTES_LATER(v, progress.data.p, progress.data.n, progress_data, PROGRESS_DATA))
+        COL_BYTES_LATER(v, progress.data.p, progress.data.n, progress_data, PROGRESS_DATA),
+        COL(v, ahead_of_priority, ahead_of_priority))
 
 MESSAGE(task_flow, TaskFlow, NULL, NUM(call), NUM(more), NUM(left))
 

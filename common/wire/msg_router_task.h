@@ -128,6 +128,7 @@ struct place_row {
     uint8_t capped; /* 1: more than that are before it */
     uint8_t eta;   /* enum task_eta; position, eta: of one that waits */
     uint64_t position;
+    uint64_t ahead_of_priority; /* + 1, see TASK_GET_ANS */
     int64_t eta_ms; /* -1: not known */
     uint8_t attempts; /* begun */
     struct progress_said progress;
@@ -170,6 +171,7 @@ struct msg_task_get_ans {
     uint64_t waiting;      /* WAITING, or asked without number and name: all of its queue */
     bool waiting_capped;   /* more than that wait */
     uint32_t ahead_of_key; /* before it in its key; 100: or more */
+    uint64_t ahead_of_priority; /* entered before it, of its priority or above, all keys; + 1; 0: not said */
     uint8_t limited;       /* bits: enum closed (common/task/state.h); 0: nothing stops it */
     const char *limited_by; /* the name of the queue or key whose limit it is */
     int64_t limited_until_ms; /* Unix ms; 0: not known */

@@ -247,6 +247,8 @@ json_t *task_json(const struct msg_task_get_ans *m, const struct mng_part_view *
                          "ahead_of_key", (json_int_t)m->ahead_of_key, "limited_by",
                          m->limited != 0 ? m->limited_by : NULL, "limits", limits(m->limited),
                          "limited_until", admin_moment(m->limited_until_ms)));
+    if (m->ahead_of_priority != 0)
+        (void)json_object_set_new(j, "ahead_of_priority", json_integer((json_int_t)m->ahead_of_priority - 1));
     return j;
 }
 

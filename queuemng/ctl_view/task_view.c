@@ -361,6 +361,8 @@ static void put_task_place(struct buf *b, const json_t *task, const char *path)
         ctl_say(b, task, "{position=} in its queue; before it in its key: {ahead_of_key=}");
     if (ctl_u64(task, path) > 0 && ctl_u64(task, "ahead_of_key") >= AHEAD_MOST)
         buf_str(b, " or more");
+    if (ctl_u64(task, path) > 0 && ctl_member(task, "ahead_of_priority") != NULL)
+        ctl_say(b, task, "; of its priority or above: {ahead_of_priority=}");
 }
 
 /* "40 %, page 12 of 30, {"page":12}, 2026-11-23 02:40:11 UTC" */

@@ -225,6 +225,12 @@ void task_add_eta(struct buf *b, uint8_t by, int64_t ms)
     out_text(b, ",\"eta_reason\":", words[by]);
 }
 
+void task_add_ahead(struct buf *b, uint64_t n)
+{
+    if (n > 0)
+        out_u64(b, ",\"ahead_of_priority\":", n - 1);
+}
+
 /* ,"waiting":40 */
 static void add_waiting(struct buf *b, const struct msg_task_get_ans *m)
 {
@@ -295,6 +301,7 @@ static void add_place(struct buf *b, const struct msg_task_get_ans *m)
         add_waiting(b, m);
     if (m->state == TASK_WAITING)
         out_u64(b, ",\"ahead_of_key\":", m->ahead_of_key);
+    task_add_ahead(b, m->ahead_of_priority);
     if (m->limited != 0) {
         add_limit(b, m);
         out_moment(b, ",\"limited_until\":", m->limited_until_ms);

@@ -36,6 +36,8 @@ void task_add_name(struct buf *b, const char *before, const struct task_name *t)
 void task_add_state(struct buf *b, uint8_t state); /* TASK_FREE: nothing */
 /* The effect of a cancel on an attempt: it runs out; its target may have done it. */
 void task_add_cancel(struct buf *b, bool stopping, bool maybe_executed);
+/* ,"ahead_of_priority":3; n: as a node says it; 0, it has not: nothing */
+void task_add_ahead(struct buf *b, uint64_t n);
 /* ,"eta_s":12,"eta_reason":"pace" */
 void task_add_eta(struct buf *b, uint8_t by, int64_t ms);
 /* ,"progress":{"at":...,"percent":40,"text":"...","data":{...}} */

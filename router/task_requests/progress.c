@@ -118,6 +118,7 @@ static void put_event(struct buf *b, const struct place_row *r)
         out_u64(b, ",\"position\":", r->position);
     if (r->capped)
         ADD(b, ",\"position_capped\":true");
+    task_add_ahead(b, r->ahead_of_priority);
     task_add_eta(b, r->eta, r->eta_ms);
     ADD(b, "}\n\n");
 }

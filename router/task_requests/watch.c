@@ -129,6 +129,7 @@ void watch_hear(struct watch *w, const struct place_row *r)
         out_u64(&b, ",\"position\":", r->position);
     if (r->capped)
         ADD(&b, ",\"position_capped\":true");
+    task_add_ahead(&b, r->ahead_of_priority);
     task_add_eta(&b, r->eta, r->eta_ms);
     task_add_progress(&b, &r->progress);
     ADD(&b, "}");

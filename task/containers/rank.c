@@ -1,4 +1,4 @@
-/* rank.c: two levels of counts over bitmaps. */
+/* rank.c: counts of blocks and of chunks over bitmaps. */
 #include "task/containers/rank.h"
 
 #include <assert.h>
@@ -12,16 +12,18 @@
 #define WORDS      (BLOCK_BITS / 64)
 #define CHUNK_MAX  64u /* blocks */
 
+/* n[level]: numbers of that level or above. */
 struct rank_block {
-    uint64_t at; /* numbers of it, divided by BLOCK_BITS */
-    uint64_t *bits; /* owned; WORDS */
-    uint32_t n;
+    uint64_t at : 56;    /* numbers of it, divided by BLOCK_BITS */
+    uint64_t planes : 8; /* bitmaps behind the first one: bits of the levels, the lowest first */
+    uint64_t *bits; /* owned; WORDS each; the first one: who is there */
+    uint16_t n[RANK_LEVELS];
 };
 
 struct rank_chunk {
     struct rank_block *v; /* owned; by `at` */
     uint32_t n_blocks, cap;
-    uint32_t n; /* numbers */
+    uint32_t n[RANK_LEVELS];
 };
 
 void rank_init(struct rank *r)
@@ -58,10 +60,33 @@ static struct rank_chunk *room(struct rank *r, bool in_front)
     return c;
 }
 
-/* A new block behind all, or in front. NULL: no memory. */
-static struct rank_block *new_block(struct rank *r, uint64_t at, bool in_front, uint32_t **sum)
+static unsigned planes_of(unsigned level)
 {
-    uint64_t *bits = calloc(WORDS, sizeof(*bits));
+    return level == 0 ? 0 : 32 - (unsigned)__builtin_clz(level);
+}
+
+/* Bitmaps for the level; it never has fewer again. False: no memory. */
+static bool reach(struct rank_block *b, unsigned level)
+{
+    unsigned now = b->planes + 1u, want = planes_of(level) + 1;
+    uint64_t *bits = want > now ? realloc(b->bits, want * WORDS * sizeof(*bits)) : b->bits;
+
+    if (bits == NULL)
+        return false;
+    if (want > now) {
+        memset(bits + now * WORDS, 0, (want - now) * WORDS * sizeof(*bits));
+        b->planes = (want - 1) & UINT8_MAX;
+    }
+    b->bits = bits;
+    return true;
+}
+
+/* A new block behind all, or in front. NULL: no memory. */
+static struct rank_block *new_block(struct rank *r, uint64_t at, bool in_front, unsigned level,
+                                    struct rank_chunk **in)
+{
+    unsigned planes = planes_of(level);
+    uint64_t *bits = calloc((planes + 1) * WORDS, sizeof(*bits));
     struct rank_chunk *c = bits != NULL ? room(r, in_front) : NULL;
     struct rank_block *b;
 
@@ -71,20 +96,45 @@ static struct rank_block *new_block(struct rank *r, uint64_t at, bool in_front, 
     }
     b = &c->v[in_front ? 0 : c->n_blocks];
     memmove(b + 1, b, (size_t)(c->v + c->n_blocks - b) * sizeof(*b));
-    *b = (struct rank_block){ at, bits, 0 };
+    *b = (struct rank_block){ .at = at & (UINT64_MAX >> 8), .planes = planes & UINT8_MAX, .bits = bits };
     c->n_blocks++;
-    *sum = &c->n;
+    *in = c;
     return b;
 }
 
-static void put(struct rank *r, struct rank_block *b, uint32_t *sum, uint64_t number)
+static unsigned level_of(const struct rank_block *b, uint32_t bit)
+{
+    unsigned level = 0;
+
+    for (unsigned k = 0; k < b->planes; k++)
+        level |= (unsigned)(b->bits[(k + 1) * WORDS + bit / 64] >> bit % 64 & 1) << k;
+    return level;
+}
+
+/* Sets its bits and counts. The block has the bitmaps. */
+static void put(struct rank_chunk *c, struct rank_block *b, uint64_t number, unsigned level)
 {
     uint32_t bit = (uint32_t)(number % BLOCK_BITS);
 
-    b->bits[bit / 64] |= 1ull << bit % 64;
-    b->n++;
-    ++*sum;
-    r->n++;
+    assert(planes_of(level) <= b->planes);
+    for (unsigned k = 0, set = level << 1 | 1; set >> k != 0; k++)
+        b->bits[k * WORDS + bit / 64] |= (uint64_t)(set >> k & 1) << bit % 64;
+    for (unsigned l = 0; l <= level; l++) {
+        b->n[l]++;
+        c->n[l]++;
+    }
+}
+
+static void take_out(struct rank_chunk *c, struct rank_block *b, uint32_t bit)
+{
+    unsigned level = level_of(b, bit);
+
+    for (unsigned k = 0; k <= b->planes; k++)
+        b->bits[k * WORDS + bit / 64] &= ~(1ull << bit % 64);
+    for (unsigned l = 0; l <= level; l++) {
+        b->n[l]--;
+        c->n[l]--;
+    }
 }
 
 /* The smallest number; there is one. */
@@ -98,41 +148,41 @@ static uint64_t smallest(const struct rank *r)
     return b->at * BLOCK_BITS + w * 64 + (unsigned)__builtin_ctzll(b->bits[w]);
 }
 
-int rank_add_first(struct rank *r, uint64_t *number)
+int rank_add_first(struct rank *r, uint64_t *number, unsigned level)
 {
-    struct rank_block *b = r->n > 0 ? &r->chunk[0].v[0] : NULL;
-    uint32_t *sum = b != NULL ? &r->chunk[0].n : NULL;
+    struct rank_chunk *c = r->n > 0 ? &r->chunk[0] : NULL;
+    struct rank_block *b = c != NULL ? &c->v[0] : NULL;
 
     if (b == NULL) {
         *number = r->next;
-        return rank_add(r, *number);
+        return rank_add(r, *number, level);
     }
     *number = smallest(r) - 1;
     if (*number == 0 || r->next - *number / BLOCK_BITS * BLOCK_BITS > RANK_SPAN)
         return SQ_EFULL;
     if (b->at != *number / BLOCK_BITS)
-        b = new_block(r, *number / BLOCK_BITS, true, &sum);
-    if (b == NULL)
+        b = new_block(r, *number / BLOCK_BITS, true, level, &c);
+    if (b == NULL || !reach(b, level))
         return SQ_ENOMEM;
-    put(r, b, sum, *number);
+    put(c, b, *number, level);
+    r->n++;
     return 0;
 }
 
-int rank_add(struct rank *r, uint64_t number)
+int rank_add(struct rank *r, uint64_t number, unsigned level)
 {
     struct rank_chunk *c = r->n_chunks > 0 ? &r->chunk[r->n_chunks - 1] : NULL;
     struct rank_block *b = c != NULL ? &c->v[c->n_blocks - 1] : NULL;
-    uint32_t *sum = c != NULL ? &c->n : NULL;
 
     assert(number >= r->next);
     if (b != NULL && number - r->chunk[0].v[0].at * BLOCK_BITS >= RANK_SPAN)
         return SQ_EFULL;
-    if (b == NULL || b->at != number / BLOCK_BITS) {
-        b = new_block(r, number / BLOCK_BITS, false, &sum);
-        if (b == NULL)
-            return SQ_ENOMEM;
-    }
-    put(r, b, sum, number);
+    if (b == NULL || b->at != number / BLOCK_BITS)
+        b = new_block(r, number / BLOCK_BITS, false, level, &c);
+    if (b == NULL || !reach(b, level))
+        return SQ_ENOMEM;
+    put(c, b, number, level);
+    r->n++;
     r->next = number + 1;
     return 0;
 }
@@ -192,7 +242,7 @@ static void give_back(struct rank *r, uint32_t chunk, uint32_t block)
     memmove(c->v + block, c->v + block + 1, (c->n_blocks - block) * sizeof(*c->v));
     if (c->n_blocks > 0)
         return;
-    assert(c->n == 0);
+    assert(c->n[0] == 0);
     free(c->v);
     r->n_chunks--;
     memmove(c, c + 1, (r->n_chunks - chunk) * sizeof(*c));
@@ -206,20 +256,61 @@ bool rank_has(const struct rank *r, uint64_t number)
     return b != NULL && (b->bits[bit / 64] >> bit % 64 & 1) != 0;
 }
 
-void rank_del(struct rank *r, uint64_t number)
+/* The block of one that must be there, and its chunk. */
+static struct rank_block *find_there(const struct rank *r, uint64_t number, uint32_t *chunk, uint32_t *block)
 {
-    uint32_t chunk, block, bit = (uint32_t)(number % BLOCK_BITS);
-    struct rank_block *b = find(r, number, &chunk, &block);
+    struct rank_block *b = find(r, number, chunk, block);
+    uint32_t bit = (uint32_t)(number % BLOCK_BITS);
 
     assert(b != NULL && (b->bits[bit / 64] >> bit % 64 & 1) != 0);
-    b->bits[bit / 64] &= ~(1ull << bit % 64);
-    r->chunk[chunk].n--;
+    return b;
+}
+
+void rank_del(struct rank *r, uint64_t number)
+{
+    uint32_t chunk, block;
+    struct rank_block *b = find_there(r, number, &chunk, &block);
+
+    take_out(&r->chunk[chunk], b, (uint32_t)(number % BLOCK_BITS));
     r->n--;
-    if (--b->n == 0)
+    if (b->n[0] == 0)
         give_back(r, chunk, block);
 }
 
-uint64_t rank_before(const struct rank *r, uint64_t number)
+int rank_reach_level(struct rank *r, uint64_t number, unsigned level)
+{
+    uint32_t chunk, block;
+
+    return reach(find_there(r, number, &chunk, &block), level) ? 0 : SQ_ENOMEM;
+}
+
+void rank_set_level(struct rank *r, uint64_t number, unsigned level)
+{
+    uint32_t chunk, block;
+    struct rank_block *b = find_there(r, number, &chunk, &block);
+
+    take_out(&r->chunk[chunk], b, (uint32_t)(number % BLOCK_BITS));
+    put(&r->chunk[chunk], b, number, level);
+}
+
+/* Numbers of a word that are of this level or above: their bits are compared with it, the highest first. */
+static uint64_t at_least(const struct rank_block *b, uint32_t word, unsigned level)
+{
+    uint64_t equal = b->bits[word], above = 0;
+
+    for (unsigned k = RANK_LEVEL_BITS; k-- > 0;) {
+        uint64_t bits = k < b->planes ? b->bits[(k + 1) * WORDS + word] : 0;
+
+        if ((level >> k & 1) == 0) {
+            above |= equal & bits;
+            bits = ~bits;
+        }
+        equal &= bits;
+    }
+    return above | equal;
+}
+
+uint64_t rank_before(const struct rank *r, uint64_t number, unsigned level)
 {
     uint32_t chunk = 0, block = 0, bit = (uint32_t)(number % BLOCK_BITS);
     const struct rank_block *b = find(r, number, &chunk, &block);
@@ -228,22 +319,24 @@ uint64_t rank_before(const struct rank *r, uint64_t number)
     if (r->n_chunks == 0)
         return 0;
     for (uint32_t c = 0; c < chunk; c++)
-        n += r->chunk[c].n;
+        n += r->chunk[c].n[level];
     for (uint32_t i = 0; i < block; i++)
-        n += r->chunk[chunk].v[i].n;
+        n += r->chunk[chunk].v[i].n[level];
     if (b == NULL)
         return n;
     for (uint32_t w = 0; w < bit / 64; w++)
-        n += (unsigned)__builtin_popcountll(b->bits[w]);
-    return n + (unsigned)__builtin_popcountll(b->bits[bit / 64] & ((1ull << bit % 64) - 1));
+        n += (unsigned)__builtin_popcountll(at_least(b, w, level));
+    return n + (unsigned)__builtin_popcountll(at_least(b, bit / 64, level) & ((1ull << bit % 64) - 1));
 }
 
 uint64_t rank_bytes(const struct rank *r)
 {
     uint64_t bytes = (uint64_t)r->cap * sizeof(*r->chunk);
 
-    for (uint32_t c = 0; c < r->n_chunks; c++)
-        bytes += r->chunk[c].cap * sizeof(struct rank_block) +
-                 r->chunk[c].n_blocks * (BLOCK_BITS / 8);
+    for (uint32_t c = 0; c < r->n_chunks; c++) {
+        bytes += r->chunk[c].cap * sizeof(struct rank_block);
+        for (uint32_t b = 0; b < r->chunk[c].n_blocks; b++)
+            bytes += (r->chunk[c].v[b].planes + 1u) * (BLOCK_BITS / 8);
+    }
     return bytes;
 }

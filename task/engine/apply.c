@@ -424,6 +424,8 @@ static int apply_priority(struct engine *e, task_slot slot, const struct trec *r
     tree_leave(&e->tree, slot, e->at);
     t->priority = r->priority & (TASK_PRIORITIES - 1);
     tree_join(&e->tree, slot, turn);
+    if (t->state == TASK_WAITING)
+        rank_set_level(&tqueue_of(e, slot)->rank, tqueue_entry(tqueue_of(e, slot), t), t->priority);
     if (in_line)
         tree_wait(&e->tree, slot, WAIT_BY_ENTRY);
     return 0;

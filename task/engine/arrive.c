@@ -89,8 +89,8 @@ int arrive_enter(struct engine *e, task_slot slot, const struct trec *r, enum pl
     struct tqueue *q = tqueue_of(e, slot);
     uint64_t entry = q->rank.next;
     int rc = !is_time(r->entered) || !is_time(r->until) ? SQ_EPROTO
-             : to == PLACE_FRONT                        ? rank_add_first(&q->rank, &entry)
-                                                        : rank_add(&q->rank, entry);
+             : to == PLACE_FRONT                        ? rank_add_first(&q->rank, &entry, t->priority)
+                                                        : rank_add(&q->rank, entry, t->priority);
 
     if (rc < 0)
         return rc;
@@ -244,7 +244,7 @@ int arrive_end(struct engine *e)
         if (t->state == TASK_DEAD)
             continue;
         row->next = row->n == 0 ? v[i].entry : row->next;
-        rc = v[i].entry < row->next ? SQ_EPROTO : rank_add(row, v[i].entry);
+        rc = v[i].entry < row->next ? SQ_EPROTO : rank_add(row, v[i].entry, t->priority);
         t->entry = (uint32_t)v[i].entry;
     }
     for (size_t i = 0; rc == 0 && i < n; i++)

@@ -233,10 +233,11 @@ static uint64_t place_of(const struct engine *e, task_slot slot, const struct tq
 {
     const struct turn *own = tree_turn_at(&e->tree, task_at(&e->store, slot)->turn);
     const msec_t *start = q->pool->head_start;
-    uint64_t by_entry = rank_before(&q->rank, tqueue_entry(q, task_at(&e->store, slot))) + 1;
-    uint64_t before = u32_min(own->line.n, ahead + 1);
+    uint64_t by_entry = rank_before(&q->rank, tqueue_entry(q, task_at(&e->store, slot)), 0) + 1;
+    uint64_t before = u32_min(own->line.n, ahead + 1) + q->first.n;
 
-    if (task_at(&e->store, slot)->cancel || own->limiter != q->limiter || own->by_order || before > AHEAD_MOST)
+    if (task_at(&e->store, slot)->cancel || tree_limiter_at(&e->tree, q->limiter)->below > 0 || own->by_order ||
+        ahead >= AHEAD_MOST)
         return by_entry; /* also of one that was told to run now: it is in another line */
     for (uint32_t u = tree_limiter_at(&e->tree, q->limiter)->turns; u != 0; u = tree_turn_at(&e->tree, u)->sibling)
         if (start[tree_turn_at(&e->tree, u)->priority] > start[own->priority])
@@ -260,6 +261,7 @@ int engine_look(const struct engine *e, task_no no, struct task_view *v)
         v->waiting = (uint32_t)q->rank.n;
         ahead = line_ahead(&e->store, slot, AHEAD_MOST);
         v->position = place_of(e, slot, q, ahead);
+        v->ahead_of_priority = rank_before(&q->rank, tqueue_entry(q, task_at(&e->store, slot)), v->priority);
         if (q->pool->rules.order != ORDER_NUMBER)
             v->ahead_of_key = ahead;
         v->turns = turns_of(e, slot, v);
@@ -312,7 +314,7 @@ void engine_foresee(const struct engine *e, const struct submit *s, struct task_
         v->position = q->rank.n + 1;
         v->ahead_of_key = whole ? before_new(e, limiter, q->pool->head_start, s->priority) : 0;
         if (limiter == q->limiter && tree_limiter_at(&e->tree, limiter)->below == 0)
-            v->position = u64_min(v->position, (uint64_t)v->ahead_of_key + 1);
+            v->position = u64_min(v->position, (uint64_t)v->ahead_of_key + q->first.n + 1);
     }
     v->turns = turns_until(e, limiter, v);
     look_at_limits(e, limiter, v);
@@ -400,7 +402,7 @@ void look_at_more(const struct engine *e, task_slot slot, struct task_more *m)
     if (t->attempts > 0)
         m->attempts_left = most > t->attempts ? most - t->attempts : 1;
     if (t->state == TASK_WAITING)
-        m->place = rank_before(&q->rank, tqueue_entry(q, t)) + 1;
+        m->place = rank_before(&q->rank, tqueue_entry(q, t), 0) + 1;
 }
 
 static uint32_t waiting_of(const struct engine *e, const struct limiter *l)

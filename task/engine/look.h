@@ -23,6 +23,7 @@ struct task_view { /* texts are borrowed until the next command */
     uint32_t waiting;       /* WAITING: tasks in line in its queue */
     uint64_t turns;         /* WAITING: starts of its queue until its own, as far as is known */
     uint32_t ahead_of_key;  /* WAITING, by entry: before it in its line, at most AHEAD_MOST */
+    uint64_t ahead_of_priority; /* WAITING: of its priority or above, of all keys, that entered before it */
     const struct task_own *own; /* NULL: nothing */
     const struct chain *chain;  /* NULL: no task is before or behind it */
     const struct progress *progress; /* newest word of its worker; NULL: none */

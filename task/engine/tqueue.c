@@ -222,10 +222,14 @@ void tqueue_pins_anew(struct engine *e, const struct key_rules *k)
 
 uint32_t tqueue_other_turn(struct engine *e, task_slot slot, uint8_t priority)
 {
-    const struct turn *now = tree_turn_at(&e->tree, task_at(&e->store, slot)->turn);
+    const struct task *t = task_at(&e->store, slot);
+    const struct turn *now = tree_turn_at(&e->tree, t->turn);
+    struct tqueue *q = tqueue_of(e, slot);
     struct turn_kind kind = { priority, now->strict, now->by_order };
     uint32_t path[TASK_KEY_LEVELS], n = 0, turn = 0;
 
+    if (t->state == TASK_WAITING && rank_reach_level(&q->rank, tqueue_entry(q, t), priority) < 0)
+        return 0;
     for (uint32_t i = now->limiter; i != 0; i = tree_limiter_at(&e->tree, i)->parent)
         path[n++] = i;
     while (n > 0) {

@@ -32,7 +32,8 @@ uint32_t tqueue_turn(struct engine *e, uint32_t index, uint8_t priority,
  * pool has the queue, or no memory. */
 uint32_t tqueue_limiter(struct engine *e, const struct trec_text *name, const struct trec_text *key1,
                         const struct trec_text *key2);
-/* The turn of the task's key and another priority, made if there is none. 0: no memory. */
+/* The turn of the task's key and another priority, made if there is none; if it waits, its row has room for
+ * that. 0: no memory. */
 uint32_t tqueue_other_turn(struct engine *e, task_slot slot, uint8_t priority);
 /* The limiter of a key below another one; 0: there is none. */
 uint32_t tqueue_key(const struct engine *e, uint32_t parent, const struct trec_text *key);

@@ -209,6 +209,7 @@ uint64_t tasktab_tell(const struct part *p, task_no no, bool to_caller, struct m
         .position = v.position,
         .waiting = v.waiting,
         .ahead_of_key = v.ahead_of_key,
+        .ahead_of_priority = v.state == TASK_WAITING ? v.ahead_of_priority + 1 : 0,
         .limited = v.limited,
         .limited_by = arena_strdup(mem, v.limited_by != NULL ? v.limited_by : ""),
         .limited_until_ms = tasktab_unix(p, v.limited_until),
@@ -241,6 +242,12 @@ static uint64_t cap_of(const struct part *p, const char *queue)
     return r != NULL ? r->position_cap : 0;
 }
 
+/* ahead: plus 1, which is how it goes over the wire. It is below the place, so one as large as that says `or more`. */
+static uint64_t capped_ahead(uint64_t ahead, uint64_t cap)
+{
+    return cap > 0 ? u64_min(ahead, cap + 1) : ahead;
+}
+
 static void cap_place(const struct part *p, const char *queue, struct msg_task_get_ans *m)
 {
     uint64_t cap = m->waiting > 0 ? cap_of(p, queue) : 0;
@@ -251,6 +258,7 @@ static void cap_place(const struct part *p, const char *queue, struct msg_task_g
         m->position = cap;
     if (m->waiting_capped)
         m->waiting = cap;
+    m->ahead_of_priority = capped_ahead(m->ahead_of_priority, cap);
 }
 
 bool tasktab_place(const struct part *p, task_no no, struct place_row *r, const struct progress **said)
@@ -269,6 +277,7 @@ bool tasktab_place(const struct part *p, task_no no, struct place_row *r, const 
     cap = v.state == TASK_WAITING ? cap_of(p, v.queue) : 0;
     r->capped = cap > 0 && v.position > cap;
     r->position = r->capped ? cap : v.position;
+    r->ahead_of_priority = v.state == TASK_WAITING ? capped_ahead(v.ahead_of_priority + 1, cap) : 0;
     r->eta = (uint8_t)v.eta;
     r->eta_ms = v.eta_ms;
     r->attempts = (uint8_t)v.attempts;

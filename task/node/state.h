@@ -141,7 +141,7 @@ struct wait {
     bool comes; /* wait_for.comes */
     struct list_node in_places; /* tasktab.places: its place is told */
     msec_t told_ms;             /* when it was looked at, */
-    uint32_t told_place;        /* and what was told */
+    uint32_t told_place, told_ahead; /* and what was told */
     int32_t told_eta_s;
     uint32_t told_serial; /* serial of its progress; 0: none */
     uint8_t told_state, told_attempts;

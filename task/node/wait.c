@@ -434,7 +434,7 @@ static bool look_at_place(struct tasktab *t, struct wait *w, struct place_row *r
 {
     struct part *p = w->spot->part;
     const struct progress *said = NULL;
-    uint32_t place, serial;
+    uint32_t place, ahead, serial;
 
     if (p->life != PART_OWNED || p->hold || t->hold)
         return false;
@@ -443,8 +443,9 @@ static bool look_at_place(struct tasktab *t, struct wait *w, struct place_row *r
     if (!tasktab_place(p, w->spot->key, r, &said))
         return false;
     place = (uint32_t)u64_min(r->position, UINT32_MAX);
+    ahead = (uint32_t)u64_min(r->ahead_of_priority, UINT32_MAX);
     serial = said != NULL ? (uint32_t)said->serial : 0;
-    if (w->told_state == r->state && w->told_place == place && w->told_eta_s == seconds(r) &&
+    if (w->told_state == r->state && w->told_place == place && w->told_ahead == ahead && w->told_eta_s == seconds(r) &&
         w->told_attempts == r->attempts && w->told_serial == serial)
         return false;
     if (said != NULL && !tasktab_has_room(w->peer))
@@ -452,6 +453,7 @@ static bool look_at_place(struct tasktab *t, struct wait *w, struct place_row *r
     tasktab_tell_progress(p, said, &r->progress, &out->mem);
     w->told_state = r->state;
     w->told_place = place;
+    w->told_ahead = ahead;
     w->told_eta_s = seconds(r);
     w->told_attempts = r->attempts;
     w->told_serial = serial;

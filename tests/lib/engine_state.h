@@ -183,7 +183,8 @@ static inline void mix_task(const struct engine *e, task_slot slot, uint64_t *h)
         mix(h, neighbour(e, t) ^ (q->redrive_last == slot + 1));
     if (v.state != TASK_WAITING)
         return;
-    mix(h, rank_before(&q->rank, tqueue_entry(q, t))); /* numbers begin anew with a snapshot */
+    mix(h, rank_before(&q->rank, tqueue_entry(q, t), 0)); /* numbers begin anew with a snapshot */
+    mix(h, rank_before(&q->rank, tqueue_entry(q, t), t->priority));
     if (q->pool->rules.order != ORDER_NUMBER && !v.first) /* a heap may have another shape */
         mix(h, neighbour(e, t));
 }

@@ -129,8 +129,13 @@ http -X DELETE "$R/v1/tasks/$(jq -r .task <<<"$late")" >/dev/null
 
 # ---- a jump
 J1=$(task_call -d '{"key":"j","payload":"first"}' "$Q" | jq -r .task)
+J3=$(task_call -d '{"key":"k","payload":"third","priority":2}' "$Q" | jq -r .task)
 J2=$(task_call -d '{"key":"j","payload":"second"}' "$Q" | jq -r .task)
+ahead() { http "$R/v1/tasks/$J2" | jq -c '[.position, .ahead_of_key, .ahead_of_priority]'; }
+check_eq "a task is told its place among all, in its key, in its priority" "$(ahead)" '[3,1,2]'
 check_eq "a task gets another priority" "$(task_call -X PATCH -d '{"priority":1,"labels":["vip"]}' "$R/v1/tasks/$J2" | field state)" waiting
+check_eq "  and is told its place there" "$(ahead)" '[3,0,1]'
+check_eq "  which is the first one, without the other" "$(http -X DELETE "$R/v1/tasks/$J3" | field state; ahead)" $'cancelled\n[2,0,0]'
 check_eq "  and goes first" "$(task_call -d '{"wait":"5s"}' "$Q/take" | jq -r '.tasks[0].payload')" second
 check_eq "  the other one is still there" "$(http -X DELETE "$R/v1/tasks/$J1" | field state)" cancelled
 http -X DELETE "$R/v1/tasks/$J2?force=1" >/dev/null # else it ends with the lease of its worker, later

@@ -103,11 +103,11 @@ Test(ctl_tasks, a_task_in_lines)
 {
     json_t *j = js("{\"id\": \"3-77\", \"state\": \"waiting\", \"because\": \"no\\u001bthing\","
                    "\"queue\": \"images\", \"key\": null, \"position\": 12, \"ahead_of_key\": 100,"
-                   "\"attempts\": 2}");
+                   "\"ahead_of_priority\": 0, \"attempts\": 2}");
 
     view_task(&b, j);
     cr_expect_not_null(strstr(text(), "task       3-77\nstate      waiting\nbecause    no?thing\n"));
-    cr_expect_not_null(strstr(text(), "12 in its queue; before it in its key: 100 or more\n"));
+    cr_expect_not_null(strstr(text(), "12 in its queue; before it in its key: 100 or more; of its priority or above: 0\n"));
     cr_expect_null(strstr(text(), "key  "), "it has none");
     json_decref(j);
 }

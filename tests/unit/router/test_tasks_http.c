@@ -830,8 +830,8 @@ Test(tasks_http, a_head_reads_no_result)
 
 Test(tasks_http, how_many_wait_in_a_queue)
 {
-    node.as = (struct msg_task_get_ans){ .waiting = 50, .waiting_capped = true, .eta = TASK_ETA_PACE,
-                                         .eta_ms = 7200 };
+    node.as = (struct msg_task_get_ans){ .waiting = 50, .waiting_capped = true, .ahead_of_priority = 1,
+                                         .eta = TASK_ETA_PACE, .eta_ms = 7200 };
     cr_expect_eq(ask("GET", "/v1/queues/images/tasks", ""), 200);
     cr_expect_not_null(strstr(got, "{\"queue\":\"images\",\"waiting\":50,\"waiting_capped\":true,"
                                    "\"eta_s\":8,\"eta_reason\":\"pace\"}"), "%s", got);
@@ -841,8 +841,11 @@ Test(tasks_http, how_many_wait_in_a_queue)
     cr_expect_eq(ask("GET", "/v1/queues/ride/9/tasks", ""), 200, "it has no task");
     cr_expect_eq(ask("POST", "/v1/queues/images/tasks", "{}"), 201);
     cr_expect_eq(call("GET", task_path(""), ""), 200);
-    cr_expect_not_null(strstr(got, "\"position\":1,\"waiting\":50,\"waiting_capped\":true,\"ahead_of_key\":0"),
-                       "%s", got);
+    cr_expect_not_null(strstr(got, "\"position\":1,\"waiting\":50,\"waiting_capped\":true,\"ahead_of_key\":0,"
+                                   "\"ahead_of_priority\":0,\"eta_s\":8"), "%s", got);
+    node.as.ahead_of_priority = 0;
+    cr_expect_eq(call("GET", task_path(""), ""), 200);
+    cr_expect_null(strstr(got, "ahead_of_priority"), "a node of the release before does not say it");
 }
 
 Test(tasks_http, the_first_tasks_of_a_queue_are_listed_for_those_who_may_look)

@@ -80,9 +80,10 @@ Test(watch_http, a_task_is_told_as_it_goes)
     cr_expect(came("retry: 1000\ndata: {\"task\":\"") && came("\"state\":\"waiting\""));
     cr_expect_eq(node.waits_ms, WATCH_WAIT_MS);
     cr_expect_eq(w.r->watches, 1);
-    tell((struct place_row){ .state = TASK_WAITING, .position = 3, .eta = TASK_ETA_PACE, .eta_ms = 1500 });
-    UNTIL(came("\n\r\ndata: {\"state\":\"waiting\",\"attempts\":0,\"position\":3,\"eta_s\":2,\"eta_reason\":\"pace\"}\n\n") ||
-          came("data: {\"state\":\"waiting\",\"attempts\":0,\"position\":3,\"eta_s\":2,\"eta_reason\":\"pace\"}\n\n"));
+    tell((struct place_row){ .state = TASK_WAITING, .position = 3, .ahead_of_priority = 2, .eta = TASK_ETA_PACE,
+                             .eta_ms = 1500 });
+    UNTIL(came("data: {\"state\":\"waiting\",\"attempts\":0,\"position\":3,\"ahead_of_priority\":1,\"eta_s\":2,"
+               "\"eta_reason\":\"pace\"}\n\n"));
     tell(runs);
     UNTIL(came("data: {\"state\":\"running\",\"attempts\":1,\"progress\":{\"at\":1780000001.500,\"percent\":40,"
                "\"text\":\"page 4\",\"data\":{ \"a\":4} }}\n\n"));

@@ -115,8 +115,13 @@ Test(task_looks, callers_are_told_no_place_beyond_the_cap_and_operators_are)
         send(RTR, &(struct msg){ .type = MSG_TASK_GET, .task_get = { 3, 8, last, "", "", 0, false } });
         m = &answer(next_rid)->task_get_ans;
         cr_expect(m->position == (i < 2 ? i : 2) && m->position_capped == (i > 2));
+        cr_expect_eq(m->ahead_of_priority, i, "and one: it is not said where it is 0");
     }
-    cr_expect_eq(order(DO_LOOK, last)->v[0].position, 3);
+    last = put_at(3, 8, "q", "x").no;
+    send(RTR, &(struct msg){ .type = MSG_TASK_GET, .task_get = { 3, 8, last, "", "", 0, false } });
+    cr_expect_eq(answer(next_rid)->task_get_ans.ahead_of_priority, 2 + 1, "2, or more");
+    cr_expect_eq(order(DO_LOOK, last)->v[0].position, 4);
+    cr_expect_eq(order(DO_LOOK, last)->v[0].ahead_of_priority, 3 + 1);
 }
 
 Test(task_looks, an_operator_is_told_of_a_task_and_steers_it)

@@ -134,6 +134,7 @@ Test(own, a_task_that_jumps_has_the_place_of_its_entry_in_its_new_line)
     cr_expect_eq(v.priority, 2);
     cr_expect_eq(v.position, 4, "as it was");
     cr_expect_eq(v.ahead_of_key, 2);
+    cr_expect_eq(v.ahead_of_priority, 2);
     cr_expect_eq(rig_take(&r, NULL), no[1]);
     cr_expect_eq(engine_patch(&r.e, no[1], &jump), SQ_ECONFLICT);
     cr_expect_eq(rig_take(&r, NULL), no[2]);

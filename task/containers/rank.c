@@ -65,20 +65,23 @@ static unsigned planes_of(unsigned level)
     return level == 0 ? 0 : 32 - (unsigned)__builtin_clz(level);
 }
 
-/* Bitmaps for the level; it never has fewer again. False: no memory. */
-static bool reach(struct rank_block *b, unsigned level)
+static bool grow(struct rank_block *b, unsigned planes)
 {
-    unsigned now = b->planes + 1u, want = planes_of(level) + 1;
-    uint64_t *bits = want > now ? realloc(b->bits, want * WORDS * sizeof(*bits)) : b->bits;
+    size_t now = (b->planes + 1u) * WORDS, want = (planes + 1) * WORDS;
+    uint64_t *bits = realloc(b->bits, want * sizeof(*bits));
 
     if (bits == NULL)
         return false;
-    if (want > now) {
-        memset(bits + now * WORDS, 0, (want - now) * WORDS * sizeof(*bits));
-        b->planes = (want - 1) & UINT8_MAX;
-    }
+    memset(bits + now, 0, (want - now) * sizeof(*bits));
     b->bits = bits;
+    b->planes = planes & UINT8_MAX;
     return true;
+}
+
+/* Bitmaps for the level; it never has fewer again. False: no memory. */
+static inline bool reach(struct rank_block *b, unsigned level)
+{
+    return level >> b->planes == 0 || grow(b, planes_of(level));
 }
 
 /* A new block behind all, or in front. NULL: no memory. */
@@ -111,30 +114,28 @@ static unsigned level_of(const struct rank_block *b, uint32_t bit)
     return level;
 }
 
-/* Sets its bits and counts. The block has the bitmaps. */
-static void put(struct rank_chunk *c, struct rank_block *b, uint64_t number, unsigned level)
+/* Adds, or takes away (by -1), what a level above 0 has beside the bit and the count that all have. */
+static void count_level(struct rank_chunk *c, struct rank_block *b, uint32_t bit, unsigned level, int by)
 {
-    uint32_t bit = (uint32_t)(number % BLOCK_BITS);
-
-    assert(planes_of(level) <= b->planes);
-    for (unsigned k = 0, set = level << 1 | 1; set >> k != 0; k++)
-        b->bits[k * WORDS + bit / 64] |= (uint64_t)(set >> k & 1) << bit % 64;
-    for (unsigned l = 0; l <= level; l++) {
-        b->n[l]++;
-        c->n[l]++;
+    for (unsigned k = 0; level >> k != 0; k++)
+        b->bits[(k + 1) * WORDS + bit / 64] ^= (uint64_t)(level >> k & 1) << bit % 64;
+    for (unsigned l = 1; l <= level; l++) {
+        b->n[l] = (uint16_t)(b->n[l] + by);
+        c->n[l] += (uint32_t)by;
     }
 }
 
-static void take_out(struct rank_chunk *c, struct rank_block *b, uint32_t bit)
+/* The block has the bitmaps. */
+static inline void put(struct rank *r, struct rank_chunk *c, struct rank_block *b, uint64_t number, unsigned level)
 {
-    unsigned level = level_of(b, bit);
+    uint32_t bit = (uint32_t)(number % BLOCK_BITS);
 
-    for (unsigned k = 0; k <= b->planes; k++)
-        b->bits[k * WORDS + bit / 64] &= ~(1ull << bit % 64);
-    for (unsigned l = 0; l <= level; l++) {
-        b->n[l]--;
-        c->n[l]--;
-    }
+    b->bits[bit / 64] |= 1ull << bit % 64;
+    b->n[0]++;
+    c->n[0]++;
+    r->n++;
+    if (level > 0)
+        count_level(c, b, bit, level, 1);
 }
 
 /* The smallest number; there is one. */
@@ -164,8 +165,7 @@ int rank_add_first(struct rank *r, uint64_t *number, unsigned level)
         b = new_block(r, *number / BLOCK_BITS, true, level, &c);
     if (b == NULL || !reach(b, level))
         return SQ_ENOMEM;
-    put(c, b, *number, level);
-    r->n++;
+    put(r, c, b, *number, level);
     return 0;
 }
 
@@ -181,8 +181,7 @@ int rank_add(struct rank *r, uint64_t number, unsigned level)
         b = new_block(r, number / BLOCK_BITS, false, level, &c);
     if (b == NULL || !reach(b, level))
         return SQ_ENOMEM;
-    put(c, b, number, level);
-    r->n++;
+    put(r, c, b, number, level);
     r->next = number + 1;
     return 0;
 }
@@ -268,10 +267,15 @@ static struct rank_block *find_there(const struct rank *r, uint64_t number, uint
 
 void rank_del(struct rank *r, uint64_t number)
 {
-    uint32_t chunk, block;
+    uint32_t chunk, block, bit = (uint32_t)(number % BLOCK_BITS);
     struct rank_block *b = find_there(r, number, &chunk, &block);
+    struct rank_chunk *c = &r->chunk[chunk];
 
-    take_out(&r->chunk[chunk], b, (uint32_t)(number % BLOCK_BITS));
+    if (b->planes > 0)
+        count_level(c, b, bit, level_of(b, bit), -1);
+    b->bits[bit / 64] &= ~(1ull << bit % 64);
+    b->n[0]--;
+    c->n[0]--;
     r->n--;
     if (b->n[0] == 0)
         give_back(r, chunk, block);
@@ -286,11 +290,11 @@ int rank_reach_level(struct rank *r, uint64_t number, unsigned level)
 
 void rank_set_level(struct rank *r, uint64_t number, unsigned level)
 {
-    uint32_t chunk, block;
+    uint32_t chunk, block, bit = (uint32_t)(number % BLOCK_BITS);
     struct rank_block *b = find_there(r, number, &chunk, &block);
 
-    take_out(&r->chunk[chunk], b, (uint32_t)(number % BLOCK_BITS));
-    put(&r->chunk[chunk], b, number, level);
+    count_level(&r->chunk[chunk], b, bit, level_of(b, bit), -1);
+    count_level(&r->chunk[chunk], b, bit, level, 1);
 }
 
 /* Numbers of a word that are of this level or above: their bits are compared with it, the highest first. */

@@ -11,6 +11,12 @@
 #define CALENDAR_SLOTS 32768
 #define CALENDAR_NONE  UINT32_MAX
 
+enum person_kind {
+    PERSON,
+    SECOND, /* another place of the person before it */
+    BOT
+};
+
 struct person { /* a row: 40 bytes; times in ms from the start, 0 = not yet */
     uint32_t next, due; /* calendar */
     uint32_t came, give_up, released, in;
@@ -18,7 +24,9 @@ struct person { /* a row: 40 bytes; times in ms from the start, 0 = not yet */
     uint32_t told;      /* ms that the person was told to wait, from `came` */
     uint32_t place;     /* told last */
     uint16_t seg;
-    uint8_t state;      /* enum person_state */
+    uint8_t state : 4;  /* enum person_state */
+    uint8_t kind : 4;   /* enum person_kind */
+    uint8_t lane;
 };
 
 struct calendar {

@@ -82,14 +82,17 @@ static void past_of(struct bin *b, const struct night_past *v, uint32_t first, u
     shares_of(b, wait);
 }
 
-/* People from first to end; v3: room for three times as many. */
-static void waits_of(struct bin *b, const struct person *v, uint32_t first, uint32_t end, uint32_t *v3)
+/* People from first to end, of a lane (-1: of all); v3: room for three times as many. */
+static void waits_of(struct bin *b, const struct person *v, uint32_t first, uint32_t end, int lane, uint32_t *v3)
 {
     uint32_t *wait = v3, *told = v3 + (end - first), *off = told + (end - first), n_told = 0;
 
-    *b = (struct bin){ .came = end - first };
+    *b = (struct bin){ 0 };
     for (uint32_t i = first; i < end; i++) {
-        if (v[i].in == 0)
+        bool counts = v[i].kind == PERSON && (lane < 0 || v[i].lane == lane);
+
+        b->came += counts;
+        if (v[i].in == 0 || !counts)
             continue;
         wait[b->in++] = v[i].in - v[i].came;
         if (v[i].told == UINT32_MAX)
@@ -108,7 +111,7 @@ static void waits_of(struct bin *b, const struct person *v, uint32_t first, uint
 static void goals(struct figures *f, const uint32_t *wait)
 {
     static const double share[] = { 0.5, 0.95, 0.99, 1 };
-    uint64_t all = f->all.in + f->waiting + f->coming;
+    uint64_t all = f->all.in + f->still;
 
     for (unsigned i = 0; i < ARRAY_LEN(share); i++) {
         uint64_t at = all > 0 ? (uint64_t)(share[i] * (double)(all - 1) + 0.5) : 0;
@@ -118,7 +121,7 @@ static void goals(struct figures *f, const uint32_t *wait)
 }
 
 int figures_waits(struct figures *f, const struct person *v, const struct night_past *past, uint32_t n,
-                  uint32_t for_ms)
+                  unsigned lanes, uint32_t for_ms)
 {
     uint32_t *room = calloc(3 * (size_t)n + 1, sizeof(*room)), first = 0;
 
@@ -129,14 +132,16 @@ int figures_waits(struct figures *f, const struct person *v, const struct night_
 
         while (end < n && v[end].came < until)
             end++;
-        waits_of(&f->bin[i], v, first, end, room);
+        waits_of(&f->bin[i], v, first, end, -1, room);
         if (past != NULL)
             past_of(&f->past[i], past, first, end, room);
         first = end;
     }
     if (past != NULL)
         past_of(&f->past_all, past, 0, n, room);
-    waits_of(&f->all, v, 0, n, room);
+    for (int i = 0; i < (int)lanes && lanes > 1; i++)
+        waits_of(&f->lane[i], v, 0, n, i, room);
+    waits_of(&f->all, v, 0, n, -1, room);
     goals(f, room);
     free(room);
     return 0;

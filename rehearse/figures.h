@@ -39,9 +39,12 @@ struct figures {
     /* sums */
     uint64_t people, joined, refused, admitted, gave_up, timed_out, no_shows, waiting, ready, coming;
     uint64_t polls, held, late, thrown_out, crashes, overtaken, out_of_order, grew, over_limit;
+    uint64_t still; /* people, none of whose places is in yet */
+    uint64_t second_places, bots, bots_in, bots_refused;
     double boost;     /* the most that no-shows added to the rate: a factor, from 1 */
     double slowest_s; /* the longest that an answer took, for lack of CPU */
     struct bin bin[FIGURES_BINS], all;
+    struct bin lane[LANES_MAX];
     struct bin past[FIGURES_BINS], past_all; /* the same people, that night (night.past) */
     double goal[4]; /* p50, p95, p99, longest: who still waits waits without end (INFINITY) */
 };
@@ -52,7 +55,7 @@ unsigned figures_why(struct figures *f, const char *why);
 void figures_mark(struct figures *f, uint32_t ms, const char *fmt, ...) SQ_PRINTF(3, 4);
 /* Waits, of the rows; past: NULL, or what the same people had. SQ_ENOMEM. */
 SQ_CHECK int figures_waits(struct figures *f, const struct person *v, const struct night_past *past, uint32_t n,
-                           uint32_t for_ms);
+                           unsigned lanes, uint32_t for_ms);
 
 /* A promise, judged. */
 struct verdict {

@@ -44,28 +44,29 @@ static uint64_t slots(const struct play *p)
     return most > taken ? most - taken : 0;
 }
 
-static void let_in(struct play *p, const uint32_t *order, uint32_t n, bool passed_over)
+static void let_in(struct play *p, struct lane *l, const uint32_t *order, uint32_t n, bool passed_over)
 {
     for (uint32_t k = 0; k < n; k++) {
-        p->v[p->by_order[order[k]]].released = p->now;
-        if (p->last_order != UINT32_MAX && order[k] <= p->last_order)
+        p->v[l->by_order[order[k]]].released = p->now;
+        if (l->last_order != UINT32_MAX && order[k] <= l->last_order)
             p->f->out_of_order += !passed_over;
         else
-            p->last_order = order[k];
+            l->last_order = order[k];
     }
+    l->released += n;
     p->ready += n;
     p->sec.released += n;
 }
 
 /* From the head on; past a node that is away, but only after a while. Returns how many went in. */
-static uint64_t pop(struct play *p, uint64_t n)
+static uint64_t pop(struct play *p, struct lane *l, uint64_t n)
 {
     static _Thread_local uint32_t out[LINEUP_POP_MAX];
     uint64_t left = n;
     bool passed = false;
 
-    for (uint32_t s = p->line.head; s < p->line.n && left > 0; s++) {
-        struct lineup_seg *g = &p->line.v[s];
+    for (uint32_t s = l->line.head; s < l->line.n && left > 0; s++) {
+        struct lineup_seg *g = &l->line.v[s];
         const struct proc *node = &p->node[g->node];
 
         if (g->q.waiting == 0)
@@ -74,11 +75,11 @@ static uint64_t pop(struct play *p, uint64_t n)
             break;
         passed |= node->down_ms != 0;
         while (node->down_ms == 0 && left > 0) {
-            uint32_t got = lineup_pop(&p->line, s, (uint32_t)u64_min(left, LINEUP_POP_MAX), out);
+            uint32_t got = lineup_pop(&l->line, s, (uint32_t)u64_min(left, LINEUP_POP_MAX), out);
 
             if (got == 0)
                 break;
-            let_in(p, out, got, out[0] < p->last_order && p->f->overtaken > 0);
+            let_in(p, l, out, got, out[0] < l->last_order && p->f->overtaken > 0);
             p->f->overtaken += passed ? got : 0;
             left -= got;
         }
@@ -110,61 +111,108 @@ static void release(struct play *p)
                              .tick_ms = TICK_MS,
                              .def = &p->d,
                              .metrics = metrics,
-                             .n_lanes = 1,
-                             .waiting = { p->line.waiting },
+                             .n_lanes = p->n_lanes,
+                             .weights = p->weight,
                              .boost = no_show_boost(&p->no_show, p->d.no_show_boost),
                              .slots = slots(p) };
     struct release_out out = { 0 };
-    uint64_t got;
+    uint64_t got = 0, asked = 0;
 
+    for (unsigned i = 0; i < p->n_lanes; i++)
+        in.waiting[i] = p->lane[i].line.waiting;
     for (size_t i = 0; i < ARRAY_LEN(metrics); i++)
         metrics[i] = &p->metric;
     release_tick(&p->rel, &in, &out);
     p->allowed = p->d.mode == MODE_SLOTS ? p->release_per_s : out.allowed_per_s;
-    got = pop(p, out.n[0]);
-    release_refund(&p->rel, out.n[0] - got, p->rel.rate_per_s * TICK_MS / 1000);
+    for (unsigned i = 0; i < p->n_lanes; asked += out.n[i++])
+        got += pop(p, &p->lane[i], out.n[i]);
+    release_refund(&p->rel, asked - got, p->rel.rate_per_s * TICK_MS / 1000);
     judge(p, &in, got);
 }
 
 /* ---- what people are told ---- */
 
+static uint64_t coming(const struct lane *l)
+{
+    return l->line.waiting + (uint64_t)(2 * l->join_per_s);
+}
+
+/* Like queuemng/release/eta.c: lanes share the budget as they share those who wait. */
+static void plan_lane(struct play *p, struct lane *l, uint64_t all)
+{
+    double share = all > 0 ? (double)coming(l) / (double)all : 1.0 / p->n_lanes;
+    struct pace x = pace_plan(coming(l), l->release_per_s, (uint32_t)fmax(1, (double)p->d.poll_budget_per_s * share),
+                              (uint32_t)p->d.poll_min_ms, (uint32_t)p->d.poll_max_ms);
+    uint32_t off = x.us_per_place > l->pace.us_per_place ? x.us_per_place - l->pace.us_per_place
+                                                         : l->pace.us_per_place - x.us_per_place;
+
+    if (x.min_ms != l->pace.min_ms || x.max_ms != l->pace.max_ms || (uint64_t)off * 20 > l->pace.us_per_place)
+        l->pace = x;
+}
+
 static void plan(struct play *p)
 {
-    uint64_t coming = p->line.waiting + (uint64_t)(2 * p->join_per_s);
-    struct pace x = pace_plan(coming, p->release_per_s, (uint32_t)p->d.poll_budget_per_s,
-                              (uint32_t)p->d.poll_min_ms, (uint32_t)p->d.poll_max_ms);
-    uint32_t off = x.us_per_place > p->pace.us_per_place ? x.us_per_place - p->pace.us_per_place
-                                                         : p->pace.us_per_place - x.us_per_place;
+    uint64_t all = 0;
 
-    if (x.min_ms != p->pace.min_ms || x.max_ms != p->pace.max_ms ||
-        (uint64_t)off * 20 > p->pace.us_per_place) /* like queuemng/release/eta.c */
-        p->pace = x;
+    for (unsigned i = 0; i < p->n_lanes; i++)
+        all += coming(&p->lane[i]);
+    for (unsigned i = 0; i < p->n_lanes; i++)
+        plan_lane(p, &p->lane[i], all);
 }
 
-static void estimate(struct play *p)
+/* The lane's share of what its queue lets in; 0: what those before it leave is known by measuring. */
+static double share_of(const struct play *p, unsigned no)
 {
+    double sum = 0;
+
+    for (unsigned i = 0; i < p->n_lanes; i++) {
+        if (i != no && p->lane[i].line.waiting == 0)
+            continue;
+        if (p->d.sharing == SHARE_STRICT && i < no)
+            return 0;
+        sum += p->d.sharing == SHARE_STRICT && i != no ? 0 : (double)p->weight[i];
+    }
+    return (double)p->weight[no] / sum;
+}
+
+static void estimate(struct play *p, unsigned no)
+{
+    struct lane *l = &p->lane[no];
     bool by_slots = p->d.mode == MODE_SLOTS || p->rel.by_slots;
     struct eta_in in = { .now_ms = p->now + 1,
-                         .waiting = p->line.waiting,
-                         .released = p->sec.released,
-                         .gone = p->gone,
-                         .allowed = by_slots ? 0 : p->allowed * no_show_boost(&p->no_show, p->d.no_show_boost),
+                         .waiting = l->line.waiting,
+                         .released = l->released,
+                         .gone = l->gone,
+                         .allowed = by_slots ? 0 : p->allowed * no_show_boost(&p->no_show, p->d.no_show_boost) *
+                                                       share_of(p, no),
                          .paused = p->d.state == DEF_PAUSED,
-                         .told_for_ms = pace_longest_ms(&p->pace) };
+                         .told_for_ms = pace_longest_ms(&l->pace) };
 
-    if (by_slots && p->line.waiting > 0)
-        in.by_stay = (double)p->d.max_active * 1000 / (double)queue_session_ms(&p->d);
+    if (by_slots && l->line.waiting > 0)
+        in.by_stay = (double)p->d.max_active * 1000 / (double)queue_session_ms(&p->d) * share_of(p, no);
     in.stopped = !in.paused && (p->d.state == DEF_REJECT || (p->d.mode != MODE_SLOTS && p->allowed <= 0));
-    eta_second(&p->eta, &in);
-    p->gone = 0;
+    eta_second(&l->eta, &in);
 }
 
-static void rates(struct play *p)
+static void rates(struct play *p, struct lane *l)
 {
-    double j = p->sec.joined, r = p->sec.released;
+    double j = l->joined, r = l->released;
 
-    p->join_per_s = j > p->join_per_s ? j : 0.7 * p->join_per_s + 0.3 * j;
-    p->release_per_s = p->release_per_s == 0 ? r : 0.8 * p->release_per_s + 0.2 * r;
+    l->join_per_s = j > l->join_per_s ? j : 0.7 * l->join_per_s + 0.3 * j;
+    l->release_per_s = l->release_per_s == 0 ? r : 0.8 * l->release_per_s + 0.2 * r;
+    p->release_per_s += l->release_per_s;
+}
+
+static void told_second(struct play *p)
+{
+    p->release_per_s = 0;
+    for (unsigned i = 0; i < p->n_lanes; i++) {
+        rates(p, &p->lane[i]);
+        estimate(p, i);
+        p->lane[i].joined = p->lane[i].released = 0;
+        p->lane[i].gone = 0;
+    }
+    plan(p);
 }
 
 /* ---- what happens when ---- */
@@ -227,9 +275,10 @@ static void rebuild(struct play *p)
             continue;
         for (to = 0; to < n && p->node[to].down_ms != 0;)
             to++;
-        for (uint32_t s = p->line.head; to < n && s < p->line.n; s++)
-            if (p->line.v[s].node == i)
-                p->line.v[s].node = (uint16_t)to;
+        for (unsigned k = 0; k < p->n_lanes; k++)
+            for (uint32_t s = p->lane[k].line.head; to < n && s < p->lane[k].line.n; s++)
+                if (p->lane[k].line.v[s].node == i)
+                    p->lane[k].line.v[s].node = (uint16_t)to;
     }
 }
 
@@ -249,7 +298,8 @@ void manager_tick(struct play *p)
     come_back(p, p->router, p->n_routers, "router");
     come_back(p, p->node, (unsigned)p->n->cluster.nodes, "segment node");
     rebuild(p);
-    lineup_settle(&p->line);
+    for (unsigned i = 0; i < p->n_lanes; i++)
+        lineup_settle(&p->lane[i].line);
     backend_tick(p);
     if (p->now >= p->manager_back)
         release(p);
@@ -261,7 +311,7 @@ void manager_second(struct play *p)
     struct second *s = &p->f->s[no];
 
     *s = p->sec;
-    s->waiting = (uint32_t)p->line.waiting;
+    s->waiting = (uint32_t)all_waiting(p);
     s->inside = p->inside;
     s->allowed = (float)p->allowed;
     s->why = (uint8_t)figures_why(p->f, p->now < p->manager_back       ? "no_manager"
@@ -277,9 +327,7 @@ void manager_second(struct play *p)
     }
     if (p->now >= p->manager_back) {
         no_show_second(&p->no_show);
-        rates(p);
-        estimate(p);
-        plan(p);
+        told_second(p);
     }
     p->sec = (struct second){ 0 };
 }

@@ -1,6 +1,7 @@
 /* night.c: see the header. Pure. */
 #include "rehearse/night.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -37,6 +38,23 @@ static const struct cfg_key point_keys[] = {
     { 0 },
 };
 
+static const struct cfg_key share_keys[] = {
+    { "lane", CFG_NAME, AT(night_share, lane), NULL, 0, 0, false, "one of the queue's lanes", 0, 0, 0 },
+    NUM(night_share, "percent", percent, NULL, 100, "of those who come; the others come to the first lane"),
+    { 0 },
+};
+
+static const struct cfg_key bots_keys[] = {
+    NUM(night_bots, "per_s", per_s, "0", 1e7, "tries to join per second, by scripts"),
+    MS(night_bots, "from", from_ms, "0s", 0, "they begin"),
+    MS(night_bots, "for", for_ms, "10m", 1, "and go on for so long"),
+    NUM(night_bots, "enter", enter, "100", 100, "percent of their places that are used; the others are no-shows"),
+    INT(night_bots, "addresses", addresses, "1000", 1, 100000000, "that they come from"),
+    NUM(night_bots, "join_limit_per_s", join_limit, "5", 1e6,
+        "joins of one address that each router lets through (conf/router.yaml); 0 = no limit"),
+    { 0 },
+};
+
 static const struct cfg_key crowd_keys[] = {
     { "queue", CFG_STR, AT(night_crowd, queue), "", 0, NAME_MAX_LEN, false,
       "the queue that they come to; may be left out if there is one", 0, 0, 0 },
@@ -51,6 +69,10 @@ static const struct cfg_key crowd_keys[] = {
     MAP(night_crowd, "patience", patience, span_keys, "time after which a person who waits gives up"),
     MAP(night_crowd, "stay", stay, span_keys, "time that a person is inside"),
     NUM(night_crowd, "no_shows", no_shows, "3", 100, "percent who do not come when it is their turn"),
+    NUM(night_crowd, "second_places", second_places, "0", 100,
+        "percent who take another place in another browser: the first that comes lets them in, the other is a no-show"),
+    LIST(night_crowd, "lanes", lanes, "", 0, LANES_MAX, share_keys, night_share, "who come to other lanes than the first"),
+    MAP(night_crowd, "bots", bots, bots_keys, "scripts that join"),
     NUM(night_crowd, "silent", silent, "70", 100, "of those who give up, percent who only close the page"),
     { 0 },
 };
@@ -145,6 +167,36 @@ uint64_t night_arrived(const struct night *n, msec_t ms)
     return (uint64_t)(p[low].before + (p[low].per_s + end) / 2 * part + 1e-6);
 }
 
+double night_bots(const struct night *n, msec_t ms, double *tried)
+{
+    const struct night_bots *b = &n->crowd.bots;
+    double s = (double)ms_min(ms > b->from_ms ? ms - b->from_ms : 0, b->for_ms) / 1000;
+    double most = (double)b->addresses * b->join_limit * (double)n->cluster.routers;
+
+    *tried = s * b->per_s;
+    return s * (b->join_limit > 0 ? fmin(b->per_s, most) : b->per_s);
+}
+
+uint64_t night_seconds(const struct night *n, uint64_t people)
+{
+    return (uint64_t)((double)people * n->crowd.second_places / 100 + 1e-9);
+}
+
+unsigned night_lanes(const struct queue_def *d)
+{
+    return d->lanes.n > 0 ? (unsigned)d->lanes.n : 1;
+}
+
+unsigned night_lane(const struct queue_def *d, const char *name, size_t len)
+{
+    const struct def_lane *l = d->lanes.v;
+
+    for (unsigned i = 0; i < d->lanes.n; i++)
+        if (strlen(l[i].name) == len && memcmp(l[i].name, name, len) == 0)
+            return i;
+    return UINT_MAX;
+}
+
 static int events_check(const struct night *n, struct err *e)
 {
     const struct night_event *v = n->events.v;
@@ -172,6 +224,25 @@ static int events_check(const struct night *n, struct err *e)
     return 0;
 }
 
+static int crowd_check(const struct night *n, struct err *e)
+{
+    const struct night_crowd *c = &n->crowd;
+    const struct night_share *v = c->lanes.v;
+    double sum = 0;
+
+    if (n->past != NULL && (c->lanes.n > 0 || c->second_places > 0 || c->bots.per_s > 0))
+        return err_set(e, SQ_EINVAL, "crowd.%s: the crowd is that of the audit trail; leave it out",
+                       c->lanes.n > 0 ? "lanes" : c->second_places > 0 ? "second_places" : "bots.per_s");
+    for (size_t i = 0; i < c->lanes.n; i++) {
+        if (night_lane(night_queue(n), v[i].lane, strlen(v[i].lane)) == UINT_MAX)
+            return err_set(e, SQ_EINVAL, "crowd.lanes[%zu].lane: the queue has no lane \"%s\"", i, v[i].lane);
+        sum += v[i].percent;
+    }
+    if (sum > 100)
+        return err_set(e, SQ_EINVAL, "crowd.lanes: %g percent in all; at most 100", sum);
+    return 0;
+}
+
 static int queue_check(const struct night *n, struct err *e)
 {
     const struct queue_def *d = night_queue(n);
@@ -184,8 +255,6 @@ static int queue_check(const struct night *n, struct err *e)
         return SQ_EINVAL;
     l = d->limits.v;
     at = (size_t)(d - (const struct queue_def *)n->queues.v);
-    if (d->lanes.n > 1)
-        return err_set(e, SQ_EINVAL, "queues[%zu].lanes: a rehearsal plays one line; leave one lane", at);
     if (d->when.opens_at != NULL && d->when.opens_at[0] != '\0')
         return err_set(e, SQ_EINVAL, "queues[%zu].opens_at: a rehearsal has no dates; leave it out, and open with "
                        "an event (state: open)", at);
@@ -201,7 +270,8 @@ static int queue_check(const struct night *n, struct err *e)
 int night_check(struct night *n, struct err *e)
 {
     struct night_point *p = n->crowd.arrivals.v;
-    uint64_t all;
+    uint64_t all, rows;
+    double tried;
 
     if (n->crowd.arrivals.n == 0 && n->past == NULL)
         return err_set(e, SQ_EINVAL, "crowd.arrivals: missing; this, or arrivals_csv");
@@ -212,10 +282,11 @@ int night_check(struct night *n, struct err *e)
                       (p[i - 1].per_s + p[i].per_s) / 2 * (double)(p[i].at_ms - p[i - 1].at_ms) / 1000;
     }
     all = night_arrived(n, n->for_ms);
-    if (all == 0 || all > NIGHT_PEOPLE_MAX)
-        return err_set(e, SQ_EINVAL, "crowd.arrivals: %llu people come; from 1 to %d are allowed",
-                       (unsigned long long)all, NIGHT_PEOPLE_MAX);
-    if (queue_check(n, e) < 0)
+    rows = all + night_seconds(n, all) + (uint64_t)night_bots(n, n->for_ms, &tried);
+    if (all == 0 || rows > NIGHT_PEOPLE_MAX)
+        return err_set(e, SQ_EINVAL, "crowd.arrivals: %llu places are taken; from 1 to %d are allowed",
+                       (unsigned long long)(all > 0 ? rows : 0), NIGHT_PEOPLE_MAX);
+    if (queue_check(n, e) < 0 || crowd_check(n, e) < 0)
         return SQ_EINVAL;
     return events_check(n, e);
 }

@@ -39,7 +39,17 @@ enum past_fate { PAST_IN, PAST_WAITS /* till the end */, PAST_LEFT, PAST_SILENT,
 struct night_past { /* a person of a night that was; times in ms */
     uint32_t came_ms, waited_ms; /* until it was in, or left the line; UINT32_MAX: neither */
     uint32_t stay_ms;            /* UINT32_MAX: not known */
-    uint32_t fate;               /* enum past_fate */
+    uint16_t fate, lane;         /* enum past_fate */
+};
+
+struct night_share { /* people of a lane other than the first */
+    char *lane;
+    double percent;
+};
+
+struct night_bots {
+    double per_s, enter, join_limit; /* enter: percent */
+    int64_t from_ms, for_ms, addresses;
 };
 
 struct night_crowd {
@@ -50,6 +60,9 @@ struct night_crowd {
     int client;               /* enum client_class - 1 */
     struct night_span patience, stay;
     double no_shows, silent;  /* percent */
+    double second_places;     /* percent */
+    struct cfg_list lanes;    /* struct night_share */
+    struct night_bots bots;
 };
 
 struct night_cluster {
@@ -94,5 +107,12 @@ SQ_CHECK int night_check(struct night *n, struct err *e);
 const struct queue_def *night_queue(const struct night *n);
 /* People who have come by this time. */
 uint64_t night_arrived(const struct night *n, msec_t ms);
+/* Bots that have tried by then, and those of them that the routers let join. */
+double night_bots(const struct night *n, msec_t ms, double *tried);
+/* Second places of the first n people. */
+uint64_t night_seconds(const struct night *n, uint64_t people);
+unsigned night_lanes(const struct queue_def *d);
+/* The lane of this name; UINT_MAX: there is none. */
+unsigned night_lane(const struct queue_def *d, const char *name, size_t len);
 
 #endif

@@ -161,7 +161,7 @@ struct past_event {
     uint64_t seg;
     int64_t ms;
     uint32_t number;
-    uint8_t what;
+    uint8_t what, lane;
     bool waiting; /* was in line as it happened */
 };
 
@@ -186,18 +186,19 @@ static bool member_is(const char *line, const char *key, const char *word)
     return p != NULL && n == strlen(word) && memcmp(p, word, n) == 0;
 }
 
-void past_line(struct past *p, const char *line, const char *queue)
+void past_line(struct past *p, const char *line, const struct queue_def *d)
 {
     static const char *const words[] = { "joined", "admitted", "no_show", "left", "expired", "finished", "revoked" };
     struct past_event x = { .what = WHATS };
     char time[40];
     size_t n;
     const char *at = member(line, "\"time\":\"", &n);
+    unsigned lane;
     char *end;
 
     if (member_is(line, "\"event\":\"", "gap") && (end = strstr(line, "\"n\":")) != NULL)
         p->missing += strtoull(end + 4, NULL, 10);
-    if (at == NULL || n >= sizeof(time) || !member_is(line, "\"queue\":\"", queue))
+    if (at == NULL || n >= sizeof(time) || !member_is(line, "\"queue\":\"", d->name))
         return;
     memcpy(time, at, n);
     time[n] = '\0';
@@ -211,6 +212,9 @@ void past_line(struct past *p, const char *line, const char *queue)
     if (*end != '-')
         return;
     x.number = (uint32_t)strtoul(end + 1, NULL, 10);
+    at = member(line, "\"lane\":\"", &n);
+    lane = at != NULL ? night_lane(d, at, n) : 0;
+    x.lane = (uint8_t)(lane < LANES_MAX ? lane : 0); /* unknown to the file: the first */
     x.waiting = member_is(line, "\"state\":\"", "waiting");
     if (p->no_memory || !GROW(p->v, p->n, p->cap, 4096))
         p->no_memory = true;
@@ -245,7 +249,7 @@ static void happened(struct night_past *x, const struct past_event *e, int64_t j
     switch ((enum what)e->what) {
     case ADMITTED:
         if (x->fate != PAST_IN)
-            *x = (struct night_past){ x->came_ms, since, UINT32_MAX, PAST_IN };
+            *x = (struct night_past){ x->came_ms, since, UINT32_MAX, PAST_IN, x->lane };
         break;
     case NO_SHOW:
         if (x->fate == PAST_WAITS)
@@ -282,7 +286,8 @@ static size_t take_ticket(struct past *p, const struct past_event *v, size_t n, 
     p->after += v->what == JOINED && v->ms >= p->from_ms && !in_it;
     if (!in_it)
         return end;
-    *x = (struct night_past){ (uint32_t)(v->ms - p->from_ms), UINT32_MAX, UINT32_MAX, PAST_WAITS };
+    *x = (struct night_past){ (uint32_t)(v->ms - p->from_ms), UINT32_MAX, UINT32_MAX, PAST_WAITS,
+                              v->lane };
     for (size_t i = 1; i < end; i++)
         happened(x, &v[i], v->ms);
     p->n_people++;

@@ -24,7 +24,7 @@ struct past { /* lines of the trail that were read; to be ended by past_fini(); 
     bool no_memory;
 };
 
-void past_line(struct past *p, const char *line, const char *queue); /* ended with 0 */
+void past_line(struct past *p, const char *line, const struct queue_def *d); /* ended with 0 */
 /* Makes people of them, in order of coming. from_ms: 0, the first join. SQ_EUNKNOWN: nobody joined;
  * SQ_ENOMEM. */
 SQ_CHECK int past_end(struct past *p, int64_t from_ms, int64_t for_ms);

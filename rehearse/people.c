@@ -3,7 +3,9 @@
 #include "rehearse/people.h"
 
 #include <limits.h>
+#include <string.h>
 
+#include "common/base/buf.h"
 #include "rehearse/state.h"
 
 static uint32_t span(struct play *p, const struct night_span *s)
@@ -45,13 +47,14 @@ static struct proc *router_of(struct play *p, uint32_t i)
     return NULL;
 }
 
-static void told(struct play *p, struct person *x)
+static void told(const struct play *p, struct person *x)
 {
+    const struct lane *l = &p->lane[x->lane];
     double s;
 
     if (x->told != UINT32_MAX)
         return;
-    s = eta_seconds(eta_told_rate(&p->eta), p->eta.told_leave, x->place);
+    s = eta_seconds(eta_told_rate(&l->eta), l->eta.told_leave, x->place);
     if (s >= 0 && s < 1e6)
         x->told = (uint32_t)(s * 1000) + (p->now - x->came);
 }
@@ -67,7 +70,7 @@ static void poll_later(struct play *p, uint32_t i, uint32_t ms)
 
 static uint32_t interval(struct play *p, const struct person *x)
 {
-    return pace_jittered_ms(&p->pace, x->place, (uint32_t)rng_u64(&p->rng));
+    return pace_jittered_ms(&p->lane[x->lane].pace, x->place, (uint32_t)rng_u64(&p->rng));
 }
 
 /* ---- joins ---- */
@@ -89,16 +92,17 @@ static int join(struct play *p, uint32_t i)
     const struct night_cluster *c = &p->n->cluster;
     struct person *x = &p->v[i];
     struct proc *r = router_of(p, i);
-    unsigned no = lineup_tail(&p->line);
+    struct lane *l = &p->lane[x->lane];
+    unsigned no = lineup_tail(&l->line);
 
     if (p->d.state == DEF_CLOSED || p->d.state == DEF_REJECT ||
-        (p->d.max_waiting > 0 && p->line.waiting >= (uint64_t)p->d.max_waiting)) {
+        (p->d.max_waiting > 0 && all_waiting(p) >= (uint64_t)p->d.max_waiting)) {
         p->f->refused++;
         x->state = OVER;
         return 0;
     }
     if (no != UINT_MAX && p->node[no].down_ms != 0) {
-        lineup_seal(&p->line);
+        lineup_seal(&l->line);
         no = UINT_MAX;
     }
     if (r == NULL || (no == UINT_MAX && node_up(p, &no) < 0) ||
@@ -107,13 +111,14 @@ static int join(struct play *p, uint32_t i)
         due(p, i, p->now + AGAIN_MS + rng_below(&p->rng, AGAIN_MS));
         return 0;
     }
-    if (lineup_join(&p->line, no, &x->seg, &x->order) < 0)
+    if (!GROW(l->by_order, l->n_orders, l->cap, 4096) || lineup_join(&l->line, no, &x->seg, &x->order) < 0)
         return SQ_ENOMEM;
-    p->by_order[x->order] = i;
+    l->by_order[l->n_orders++] = i;
+    l->joined++;
     p->f->joined++;
     p->sec.joined++;
     x->state = WAITING;
-    x->place = lineup_place(&p->line, x->seg, x->order);
+    x->place = lineup_place(&l->line, x->seg, x->order);
     told(p, x);
     poll_later(p, i, interval(p, x));
     return 0;
@@ -130,19 +135,71 @@ static uint32_t past_patience(const struct play *p, uint32_t i)
     return x->waited_ms > idle ? x->waited_ms - idle : 1;
 }
 
+/* By chance, but the same in every night. */
+static uint8_t lane_of(const struct play *p, uint32_t i)
+{
+    const struct night_share *v = p->n->crowd.lanes.v;
+    double part = (double)((i * 2246822519u) >> 8) / 16777216.0 * 100;
+
+    if (p->n->past != NULL)
+        return (uint8_t)p->n->past[i].lane;
+    for (size_t k = 0; k < p->n->crowd.lanes.n; part -= v[k++].percent)
+        if (part < v[k].percent)
+            return (uint8_t)night_lane(&p->d, v[k].lane, strlen(v[k].lane));
+    return 0;
+}
+
+static int arrives(struct play *p, enum person_kind kind)
+{
+    uint32_t i = p->came++, patience = UINT32_MAX;
+    struct person *x = &p->v[i];
+
+    if (p->n->past != NULL)
+        patience = past_patience(p, i);
+    else if (kind == PERSON)
+        patience = span(p, &p->n->crowd.patience);
+    *x = (struct person){ .came = p->now, .told = UINT32_MAX, .place = UINT32_MAX, .next = CALENDAR_NONE };
+    x->kind = (uint8_t)kind & 15;
+    x->lane = kind == SECOND ? x[-1].lane : kind == BOT ? 0 : lane_of(p, i);
+    x->give_up = patience < UINT32_MAX - p->now ? p->now + patience : UINT32_MAX;
+    if (kind == SECOND) /* gives up when its person does */
+        x->give_up = x[-1].give_up;
+    p->persons += kind == PERSON;
+    p->f->second_places += kind == SECOND;
+    p->f->bots += kind == BOT;
+    return join(p, i);
+}
+
+/* Refusals for an address cost the routers a request each. */
+static void refuse_bots(struct play *p, double n)
+{
+    uint64_t late = p->f->late;
+
+    if (n < 1)
+        return;
+    p->f->bots_refused += (uint64_t)n;
+    for (unsigned i = 0; i < p->n_routers; i++) /* requests that a full router drops are no loss */
+        if (p->router[i].down_ms != 0 ||
+            !proc_serve(p, &p->router[i], n / p->n_routers * (p->n->cluster.connect_us + p->n->cluster.poll_us)))
+            p->f->late = late;
+}
+
 int people_arrive(struct play *p)
 {
-    uint32_t end = (uint32_t)night_arrived(p->n, p->now + CALENDAR_MS);
+    msec_t until = p->now + CALENDAR_MS;
+    uint64_t end = night_arrived(p->n, until);
+    double tried, bots = night_bots(p->n, until, &tried);
 
-    for (; p->came < end && p->came < p->people; p->came++) {
-        struct person *x = &p->v[p->came];
-        uint32_t patience = p->n->past != NULL ? past_patience(p, p->came) : span(p, &p->n->crowd.patience);
-
-        *x = (struct person){ .came = p->now, .told = UINT32_MAX, .place = UINT32_MAX, .next = CALENDAR_NONE };
-        x->give_up = patience < UINT32_MAX - p->now ? p->now + patience : UINT32_MAX;
-        if (join(p, p->came) < 0)
+    while (p->persons < end && p->came < p->people) {
+        if (arrives(p, PERSON) < 0)
+            return SQ_ENOMEM;
+        if (night_seconds(p->n, p->persons) > p->f->second_places && p->came < p->people && arrives(p, SECOND) < 0)
             return SQ_ENOMEM;
     }
+    while ((double)p->f->bots + 1 <= bots && p->came < p->people)
+        if (arrives(p, BOT) < 0)
+            return SQ_ENOMEM;
+    refuse_bots(p, tried - bots - (double)p->f->bots_refused);
     return 0;
 }
 
@@ -150,10 +207,14 @@ int people_arrive(struct play *p)
 
 static bool no_show(const struct play *p, uint32_t i)
 {
+    const struct person *x = &p->v[i];
+    double part = (double)((i * 2654435761u) >> 8) / 16777216.0 * 100; /* the same in every night */
+
     if (p->n->past != NULL)
         return p->n->past[i].fate == PAST_NO_SHOW;
-    /* the same person each time, whatever the rest of the night was like */
-    return (double)((i * 2654435761u) >> 8) / 16777216.0 * 100 < p->n->crowd.no_shows;
+    if (x->kind == BOT)
+        return part >= p->n->crowd.bots.enter;
+    return x->in != 0 || part < p->n->crowd.no_shows; /* is in by another place of its own */
 }
 
 static void missed(struct play *p, struct person *x)
@@ -181,6 +242,11 @@ static void enter(struct play *p, uint32_t i)
     p->entries++;
     x->in = p->now;
     x->state = INSIDE;
+    p->f->bots_in += x->kind == BOT;
+    if (x->kind == SECOND)
+        x[-1].in = p->now;
+    else if (i + 1 < p->came && x[1].kind == SECOND)
+        x[1].in = p->now;
     p->inside++;
     due(p, i, (uint64_t)p->now + stay(p, i));
 }
@@ -209,13 +275,13 @@ static void give_up(struct play *p, uint32_t i)
 
     if (silent) {
         x->state = SILENT;
-        due(p, i, (uint64_t)p->now + idle_ms(p) + (p->n->past == NULL ? pace_interval_ms(&p->pace, x->place) : 0));
+        due(p, i, (uint64_t)p->now + idle_ms(p) + (p->n->past == NULL ? pace_interval_ms(&p->lane[x->lane].pace, x->place) : 0));
         return;
     }
-    lineup_drop(&p->line, x->seg, x->order, DEAD_LEFT);
+    lineup_drop(&p->lane[x->lane].line, x->seg, x->order, DEAD_LEFT);
     x->state = OVER;
     p->f->gave_up++;
-    p->gone++;
+    p->lane[x->lane].gone++;
     p->sec.gave_up++;
 }
 
@@ -223,8 +289,9 @@ static void waits(struct play *p, uint32_t i)
 {
     const struct night_cluster *c = &p->n->cluster;
     struct person *x = &p->v[i];
-    struct proc *r = router_of(p, i), *node = &p->node[p->line.v[x->seg].node];
-    bool fresh = p->pace.min_ms > 0 && pace_interval_ms(&p->pace, x->place) > c->keepalive_ms;
+    const struct lane *l = &p->lane[x->lane];
+    struct proc *r = router_of(p, i), *node = &p->node[l->line.v[x->seg].node];
+    bool fresh = l->pace.min_ms > 0 && pace_interval_ms(&l->pace, x->place) > c->keepalive_ms;
     uint32_t place;
     bool served;
 
@@ -253,7 +320,7 @@ static void waits(struct play *p, uint32_t i)
         learns(p, i);
         return;
     }
-    place = lineup_place(&p->line, x->seg, x->order);
+    place = lineup_place(&l->line, x->seg, x->order);
     p->f->grew += place > x->place;
     x->place = place;
     told(p, x);
@@ -268,10 +335,10 @@ static void was_silent(struct play *p, uint32_t i)
         learns(p, i);
         return;
     }
-    lineup_drop(&p->line, x->seg, x->order, DEAD_EXPIRED);
+    lineup_drop(&p->lane[x->lane].line, x->seg, x->order, DEAD_EXPIRED);
     x->state = OVER;
     p->f->timed_out++;
-    p->gone++;
+    p->lane[x->lane].gone++;
 }
 
 static void leaves(struct play *p, struct person *x)

@@ -7,24 +7,36 @@
 #include "rehearse/people.h"
 #include "rehearse/state.h"
 
+static void start_lanes(struct play *p)
+{
+    const struct def_lane *l = p->d.lanes.v;
+
+    for (unsigned i = 0; i < p->n_lanes; i++) {
+        lineup_init(&p->lane[i].line, (uint32_t)p->d.segment_capacity);
+        p->lane[i].last_order = UINT32_MAX;
+        p->weight[i] = p->d.lanes.n > 0 ? l[i].weight : 1;
+    }
+}
+
 static int start(struct play *p, struct figures *f, const struct night *n)
 {
     uint32_t routers = (uint32_t)n->cluster.routers;
+    uint64_t all = night_arrived(n, n->for_ms);
+    double tried;
     const struct night_event *e = n->events.v;
 
     *p = (struct play){ .n = n, .f = f, .d = *night_queue(n),
-                        .n_routers = (unsigned)n->cluster.routers, .last_order = UINT32_MAX,
-                        .people = (uint32_t)night_arrived(n, n->for_ms) };
+                        .n_routers = (unsigned)n->cluster.routers, .n_lanes = night_lanes(night_queue(n)) };
+    p->people = (uint32_t)(all + night_seconds(n, all) + (uint64_t)night_bots(n, n->for_ms, &tried));
     for (size_t i = 0; i < n->events.n; i++)
         routers += e[i].what == ADD_ROUTER;
     if (figures_init(f, (uint32_t)((n->for_ms + 999) / 1000), routers, routers + (uint32_t)n->cluster.nodes) < 0)
         return SQ_ENOMEM;
     rng_seed(&p->rng, (uint64_t)n->seed);
-    lineup_init(&p->line, (uint32_t)p->d.segment_capacity);
+    start_lanes(p);
     p->cal = calloc(1, sizeof(*p->cal));
     p->v = calloc(p->people, sizeof(*p->v));
-    p->by_order = calloc(p->people, sizeof(*p->by_order));
-    if (p->cal == NULL || p->v == NULL || p->by_order == NULL)
+    if (p->cal == NULL || p->v == NULL)
         return SQ_ENOMEM;
     calendar_init(p->cal);
     manager_start(p);
@@ -33,24 +45,28 @@ static int start(struct play *p, struct figures *f, const struct night *n)
 
 static void end(struct play *p)
 {
-    lineup_fini(&p->line);
+    for (unsigned i = 0; i < p->n_lanes; i++) {
+        lineup_fini(&p->lane[i].line);
+        free(p->lane[i].by_order);
+    }
     free(p->cal);
     free(p->v);
-    free(p->by_order);
 }
 
 static void count(struct play *p)
 {
     struct figures *f = p->f;
 
-    f->people = p->came;
+    f->people = p->persons;
     for (uint32_t i = 0; i < p->came; i++) {
         const struct person *x = &p->v[i];
         bool in_line = x->state == WAITING || x->state == SILENT;
 
         f->coming += x->state == COMING;
         f->ready += in_line && x->released != 0;
-        f->waiting += in_line && x->released == 0 && lineup_waits(&p->line, x->seg, x->order);
+        in_line = in_line && x->released == 0 && lineup_waits(&p->lane[x->lane].line, x->seg, x->order);
+        f->waiting += in_line;
+        f->still += x->kind == PERSON && x->in == 0 && (in_line || x->state == COMING);
     }
 }
 
@@ -74,7 +90,7 @@ static int run(struct play *p, struct play_watch watch)
         }
     }
     count(p);
-    return figures_waits(p->f, p->v, p->n->past, p->came, (uint32_t)p->n->for_ms);
+    return figures_waits(p->f, p->v, p->n->past, p->came, p->n_lanes, (uint32_t)p->n->for_ms);
 }
 
 int play_night(struct figures *f, const struct night *n, struct play_watch watch)

@@ -52,6 +52,31 @@ static void put_waits(struct buf *b, const struct played *x)
     }
 }
 
+static const char *lane_name(const struct played *x, unsigned i)
+{
+    return ((const struct def_lane *)night_queue(&x->night)->lanes.v)[i].name;
+}
+
+static void put_others(struct buf *b, const struct played *x)
+{
+    const struct figures *f = &x->f;
+    unsigned lanes = night_lanes(night_queue(&x->night));
+    char s[2][24];
+
+    if (f->second_places > 0)
+        buf_printf(b, "%llu of the places were second ones\n", (unsigned long long)f->second_places);
+    if (f->bots + f->bots_refused > 0)
+        buf_printf(b, "%llu of the places were those of scripts, %llu of them are in; %llu tries were refused for their "
+                   "address\n", (unsigned long long)f->bots, (unsigned long long)f->bots_in,
+                   (unsigned long long)f->bots_refused);
+    for (unsigned i = 0; i < lanes && lanes > 1; i++) {
+        report_span(s[0], f->lane[i].p50);
+        report_span(s[1], f->lane[i].p95);
+        buf_printf(b, "lane %s: %u came, %u are in, wait p50 %s, p95 %s\n", lane_name(x, i), f->lane[i].came,
+                   f->lane[i].in, s[0], s[1]);
+    }
+}
+
 static void put_one(struct buf *b, const struct played *x)
 {
     const struct figures *f = &x->f;
@@ -67,6 +92,7 @@ static void put_one(struct buf *b, const struct played *x)
                (unsigned long long)f->gave_up, (unsigned long long)f->timed_out, (unsigned long long)f->no_shows,
                (unsigned long long)(f->waiting + f->ready + f->coming), f->refused > 0 ? "; some were refused" : "");
     buf_printf(b, "wait of all who are in: p50 %s, p95 %s, p99 %s, longest %s\n", s[0], s[1], s[2], s[3]);
+    put_others(b, x);
     if (f->past_all.came > 0) {
         report_span(s[0], f->past_all.p50);
         report_span(s[1], f->past_all.p95);
@@ -180,6 +206,7 @@ static void put_text(struct buf *b, const char *s)
 static void put_json(struct buf *b, const struct played *x)
 {
     const struct figures *f = &x->f;
+    unsigned lanes = night_lanes(night_queue(&x->night));
     struct verdict v[FIGURES_VERDICTS];
 
     buf_str(b, "{\"variant\":");
@@ -194,7 +221,15 @@ static void put_json(struct buf *b, const struct played *x)
                f->slowest_s);
     buf_str(b, ",\"all\":");
     put_bin(b, 0, &f->all, f->past_all.came > 0 ? &f->past_all : NULL);
-    buf_str(b, ",\"by_arrival\":[");
+    buf_printf(b, ",\"second_places\":%llu,\"bots\":%llu,\"bots_in\":%llu,\"bots_refused\":%llu,\"lanes\":[",
+               (unsigned long long)f->second_places, (unsigned long long)f->bots, (unsigned long long)f->bots_in,
+               (unsigned long long)f->bots_refused);
+    for (unsigned i = 0; i < lanes && lanes > 1; i++) {
+        buf_printf(b, "%s{\"lane\":\"%s\",\"all\":", i > 0 ? "," : "", lane_name(x, i));
+        put_bin(b, 0, &f->lane[i], NULL);
+        buf_byte(b, '}');
+    }
+    buf_str(b, "],\"by_arrival\":[");
     for (unsigned i = 0; i < FIGURES_BINS; i++) {
         buf_str(b, i > 0 ? ",\n" : "");
         put_bin(b, (double)x->night.for_ms * i / FIGURES_BINS / 1000, &f->bin[i],

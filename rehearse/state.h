@@ -28,6 +28,18 @@ struct proc { /* a router or a node: requests are served one after the other */
     struct put_off put_off; /* polls of segments whose node is away */
 };
 
+struct lane {
+    struct lineup line;
+    uint32_t *by_order; /* owned: person of each join */
+    uint32_t n_orders, cap;
+    uint32_t last_order; /* released last */
+    struct eta_lane eta;
+    struct pace pace;
+    double join_per_s, release_per_s;
+    uint32_t joined, released; /* in this second */
+    uint64_t gone;
+};
+
 struct play {
     const struct night *n;
     struct figures *f;
@@ -35,29 +47,36 @@ struct play {
     struct rng rng;
     struct calendar *cal; /* owned */
     struct person *v;     /* owned: `people`, in order of coming */
-    uint32_t *by_order;   /* owned: person of each join */
-    uint32_t people, came;
+    uint32_t people, came; /* rows */
+    uint32_t persons;      /* people who have come */
     uint32_t now;
-    struct lineup line;
+    struct lane lane[LANES_MAX];
+    unsigned n_lanes;
+    int64_t weight[LANES_MAX];
     struct proc router[NIGHT_ROUTERS_MAX], node[NIGHT_NODES_MAX];
     unsigned n_routers, next_node;
     uint32_t manager_back, next_event;
     /* the manager */
     struct release rel;
     struct no_show no_show;
-    struct eta_lane eta;
     struct metric metric;
-    struct pace pace;
-    double join_per_s, release_per_s, allowed;
+    double release_per_s, allowed;
     uint32_t inside, ready; /* in the backend; let in, and not there yet */
     double entries;                  /* a second, lately */
     uint32_t down_until, crashed, sampled; /* backend */
     double value;                    /* metric, before it is read */
-    uint32_t last_order;             /* released last */
     double may, may_rate;            /* released beyond: over the limit; the rate of it */
     struct second sec;
-    uint64_t gone;
 };
+
+static inline uint64_t all_waiting(const struct play *p)
+{
+    uint64_t n = 0;
+
+    for (unsigned i = 0; i < p->n_lanes; i++)
+        n += p->lane[i].line.waiting;
+    return n;
+}
 
 /* The process takes `us` of CPU for a request; false: it is too far behind. */
 static inline bool proc_serve(struct play *p, struct proc *x, double us)

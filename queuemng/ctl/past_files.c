@@ -46,7 +46,7 @@ int past_files_csv(struct night *n, const char *file)
 
 /* ---- the audit trail ---- */
 
-static int read_file(struct past *p, const char *path, const char *queue)
+static int read_file(struct past *p, const char *path, const struct queue_def *d)
 {
     FILE *f = fopen(path, "r");
     char *line = NULL;
@@ -56,7 +56,7 @@ static int read_file(struct past *p, const char *path, const char *queue)
     if (f == NULL)
         return ctl_fail(CTL_USAGE, "%s: %s", path, strerror(errno));
     while (getline(&line, &cap, f) > 0)
-        past_line(p, line, queue);
+        past_line(p, line, d);
     bad = ferror(f) != 0;
     free(line);
     fclose(f);
@@ -64,7 +64,7 @@ static int read_file(struct past *p, const char *path, const char *queue)
 }
 
 /* deep: also the folders in it. *files: how many were read. */
-static int read_dir(struct past *p, const char *dir, const char *queue, bool deep, unsigned *files)
+static int read_dir(struct past *p, const char *dir, const struct queue_def *q, bool deep, unsigned *files)
 {
     DIR *d = opendir(dir);
     char path[PATH_BYTES];
@@ -78,10 +78,10 @@ static int read_dir(struct past *p, const char *dir, const char *queue, bool dee
         if (x->d_name[0] == '.' || snprintf(path, sizeof(path), "%s/%s", dir, x->d_name) >= (int)sizeof(path))
             continue;
         if (trail_file_day("audit", x->d_name) >= 0) {
-            rc = read_file(p, path, queue);
+            rc = read_file(p, path, q);
             ++*files;
         } else if (deep && stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
-            rc = read_dir(p, path, queue, false, files);
+            rc = read_dir(p, path, q, false, files);
         }
     }
     closedir(d);
@@ -100,7 +100,7 @@ int past_files_audit(struct past *p, const char *dir, const struct night *n)
         return ctl_fail(CTL_USAGE, "crowd.queue: must name one of the %zu queues", n->queues.n);
     if (text != NULL && text[0] != '\0' && schedule_parse(text, &from) < 0)
         return ctl_fail(CTL_USAGE, "crowd.from: \"%s\" is no date and time with a zone, like 2027-01-31T20:00:00Z", text);
-    rc = read_dir(p, dir, d->name, true, &files);
+    rc = read_dir(p, dir, d, true, &files);
     if (rc != CTL_OK)
         return rc;
     if (files == 0)

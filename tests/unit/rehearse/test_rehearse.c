@@ -381,19 +381,21 @@ Test(past, the_trail_says_who_came_and_what_became_of_them)
         LINE("3:11.000", "expired", "8-0", ",\"state\":\"waiting\""), LINE("0:12.000", "joined", "8-1", ""),
         LINE("1:12.000", "no_show", "8-1", ",\"state\":\"ready\""), LINE("0:13.000", "joined", "8-2", ""),
         LINE("1:00.000", "no_show", "8-2", ",\"state\":\"ready\""), LINE("1:13.000", "admitted", "8-2", ",\"state\":\"grace\""),
-        LINE("0:14.000", "joined", "8-3", ""), LINE("0:09.000", "left", "6-9", ",\"state\":\"waiting\""),
+        LINE("0:14.000", "joined", "8-3", ",\"lane\":\"vip\""), LINE("0:09.000", "left", "6-9", ",\"state\":\"waiting\""),
         "{\"time\":\"2026-11-21T20:00:01.000Z\",\"event\":\"joined\",\"ticket\":\"9-1\",\"queue\":\"q2\"}\n",
         "{\"time\":\"2026-11-21T20:00:01.000Z\",\"event\":\"gap\",\"n\":17}\n", "{\"ti", "\n",
     };
-    static const struct night_past want[] = { { 0, 60000, 240000, PAST_IN }, { 500, 120000, UINT32_MAX, PAST_LEFT },
-                                              { 1000, 180000, UINT32_MAX, PAST_SILENT },
-                                              { 2000, UINT32_MAX, UINT32_MAX, PAST_NO_SHOW },
-                                              { 3000, 60000, UINT32_MAX, PAST_IN },
-                                              { 4000, UINT32_MAX, UINT32_MAX, PAST_WAITS } };
+    static const struct night_past want[] = { { 0, 60000, 240000, PAST_IN, 0 }, { 500, 120000, UINT32_MAX, PAST_LEFT, 0 },
+                                              { 1000, 180000, UINT32_MAX, PAST_SILENT, 0 },
+                                              { 2000, UINT32_MAX, UINT32_MAX, PAST_NO_SHOW, 0 },
+                                              { 3000, 60000, UINT32_MAX, PAST_IN, 0 },
+                                              { 4000, UINT32_MAX, UINT32_MAX, PAST_WAITS, 1 } };
+    struct def_lane lanes[] = { { (char[]){ "default" }, 1 }, { (char[]){ "vip" }, 1 } };
+    struct queue_def d = { .name = (char[]){ "q" }, .lanes = { lanes, 2 } };
     struct past p = { 0 };
 
     for (size_t i = 0; i < ARRAY_LEN(lines); i++)
-        past_line(&p, lines[i], "q");
+        past_line(&p, lines[i], &d);
     cr_assert_eq(past_end(&p, 0, 600000), 0);
     cr_assert_eq(p.n_people, ARRAY_LEN(want));
     cr_assert_eq(p.before, 1);
@@ -402,7 +404,8 @@ Test(past, the_trail_says_who_came_and_what_became_of_them)
         cr_assert_eq(memcmp(&p.people[i], &want[i], sizeof(want[i])), 0, "person %zu: %u %u %u %u", i, p.people[i].came_ms,
                      p.people[i].waited_ms, p.people[i].stay_ms, p.people[i].fate);
     past_fini(&p);
-    past_line(&p, lines[0], "nobody's");
+    d.name = (char[]){ "nobodys" };
+    past_line(&p, lines[0], &d);
     cr_assert_eq(past_end(&p, 0, 600000), SQ_EUNKNOWN);
     past_fini(&p);
 }
@@ -418,9 +421,9 @@ Test(past, a_night_that_was_is_as_it_was)
     unsigned in = 0;
 
     for (unsigned i = 0; i < 3000; i++) {
-        v[i] = (struct night_past){ i * 10, in * 20 > i * 10 ? in * 20 - i * 10 : 1, 1000, PAST_IN };
+        v[i] = (struct night_past){ i * 10, in * 20 > i * 10 ? in * 20 - i * 10 : 1, 1000, PAST_IN, 0 };
         if (i % 10 == 9)
-            v[i] = (struct night_past){ i * 10, 5000, UINT32_MAX, i % 20 == 9 ? PAST_LEFT : PAST_WAITS };
+            v[i] = (struct night_past){ i * 10, 5000, UINT32_MAX, i % 20 == 9 ? PAST_LEFT : PAST_WAITS, 0 };
         in += v[i].fate != PAST_LEFT;
     }
     cr_assert_eq(cfg_parse_yaml(&doc, text, strlen(text), "night.yaml", &e), 0, "%s", e.text);
@@ -438,4 +441,58 @@ Test(past, a_night_that_was_is_as_it_was)
     all_kept(&x);
     figures_fini(&x.f);
     cfg_clear(&x.night, night_keys);
+}
+
+/* ---- lanes, second places, scripts ---- */
+
+#define MANY "arrivals: [{at: 0s, per_s: 500}, {at: 20s, per_s: 500}], patience: {kind: none}, no_shows: 0, "
+
+/* A fifth in a lane of the same weight: half of the releases until it is empty, then all are the others'. */
+Test(rehearse, lanes_share_by_weight)
+{
+    struct played *x = night("release_per_s: 50, lanes: [{name: default, weight: 1}, {name: vip, weight: 1}]",
+                             "crowd: {" MANY "lanes: [{lane: vip, percent: 20}], " STAY);
+
+    cr_assert_eq(x->f.admitted, 10000);
+    cr_assert_float_eq((double)x->f.lane[1].came, 2000, 100);
+    cr_assert_float_eq(x->f.lane[1].most, 2000 / 25.0 - 20, 6, "%f", x->f.lane[1].most);
+    cr_assert_float_eq(x->f.lane[0].most, 180, 4, "%f", x->f.lane[0].most);
+    all_kept(x);
+    over(x);
+    x = night("release_per_s: 50, sharing: strict, lanes: [{name: vip}, {name: default}]",
+              "crowd: {" MANY "lanes: [{lane: default, percent: 80}], " STAY);
+    cr_assert_float_eq(x->f.lane[0].most, 2000 / 50.0 - 20, 22, "%f", x->f.lane[0].most);
+    cr_assert_float_eq(x->f.lane[1].most, 180, 4, "%f", x->f.lane[1].most);
+    all_kept(x);
+    over(x);
+}
+
+/* Half hold two places: 15000 places for 10000 people; each is in once, the other place is a no-show. */
+Test(rehearse, a_second_place_lets_nobody_in_twice)
+{
+    struct played *x = night("release_per_s: 50, no_show_boost: 1, claim: 10s", "crowd: {" MANY "second_places: 50, " STAY);
+
+    cr_assert_eq(x->f.people, 10000);
+    cr_assert_eq(x->f.joined, 15000);
+    cr_assert_eq(x->f.admitted, 10000);
+    cr_assert_eq(x->f.no_shows, 5000);
+    cr_assert_eq(x->f.all.in, 10000);
+    cr_assert_float_eq(x->f.all.most, 280, 4, "%f", x->f.all.most);
+    all_kept(x);
+    over(x);
+}
+
+/* 1000 tries a second of 20 addresses, 5 a second each at two routers: 200 get places. */
+Test(rehearse, scripts_take_what_the_limit_of_addresses_lets_through)
+{
+    struct played *x = night("release_per_s: 100", "crowd: {" MANY "bots: {per_s: 1000, for: 10s, addresses: 20}, " STAY);
+
+    cr_assert_eq(x->f.people, 10000);
+    cr_assert_float_eq((double)x->f.bots, 2000, 2);
+    cr_assert_float_eq((double)x->f.bots_refused, 8000, 2);
+    cr_assert_eq(x->f.bots_in, x->f.bots);
+    cr_assert_eq(x->f.all.in, 10000, "%u people are in", x->f.all.in);
+    cr_assert_float_eq(x->f.all.most, 100, 4, "people wait for them, too: %f", x->f.all.most);
+    all_kept(x);
+    over(x);
 }

@@ -86,9 +86,8 @@ bool sched_holds(const struct mqueue *q)
 
 bool queue_is_free(const struct mqueue *q)
 {
-    bool open = q->def.state == DEF_OPEN || q->def.state == DEF_PAUSED;
-
-    return q->def.state == DEF_PASSTHROUGH || (q->def.shadow && open && !sched_holds(q));
+    return q->def.state == DEF_PASSTHROUGH ||
+           (q->def.shadow && q->def.state != DEF_REJECT && !sched_holds(q));
 }
 
 bool queue_wants_room(const struct mqueue *q)

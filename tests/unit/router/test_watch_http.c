@@ -153,9 +153,9 @@ Test(watch_http, a_node_that_answers_at_once_is_not_asked_all_the_time)
     msec_t at;
 
     submit();
+    at = ev_now(w.ev);
     watch();
     first = rid = node.get_rid;
-    at = ev_now(w.ev);
     for (unsigned i = 0; i < 2; i++) {
         look_ends(CODE_DONE, TASK_WAITING);
         UNTIL(node.get_rid != rid);

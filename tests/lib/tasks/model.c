@@ -366,24 +366,32 @@ static void check_history(struct world *w, const struct mtask *t, const struct t
         world_broke(w, "task %lx: its history does not end with the attempt that was done", t->no);
 }
 
-/* J38: how many of its priority or above entered before it, counted anew. */
-static void check_place(struct world *w, const struct task_view *v, task_slot slot)
+/* J38: how many of its priority or above entered before one that waits, counted anew; another one each step. */
+static void check_a_place(struct world *w)
 {
-    const struct task *t = task_at(&w->e->store, slot);
-    const struct tqueue *q = tqueue_of(w->e, slot);
+    task_slot n = w->e->store.n_slots, slot = (task_slot)(w->steps * 7919 % (n + 1));
+    const struct task *t;
+    const struct tqueue *q;
+    struct task_view v;
     uint64_t ahead = 0;
 
+    while (slot < n && task_at(&w->e->store, slot)->state != TASK_WAITING)
+        slot++;
+    if (slot >= n || engine_look(w->e, task_number(&w->e->store, slot), &v) < 0)
+        return;
+    t = task_at(&w->e->store, slot);
+    q = tqueue_of(w->e, slot);
     for (task_slot s = 0; s < w->e->store.n_slots; s++) {
         const struct task *o = task_at(&w->e->store, s);
 
         ahead += o->state == TASK_WAITING && o->priority >= t->priority && tqueue_of(w->e, s) == q &&
                  tqueue_entry(q, o) < tqueue_entry(q, t);
     }
-    if (v->ahead_of_priority != ahead)
+    if (v.ahead_of_priority != ahead)
         world_broke(w, "J38: %lu of priority %u or above are before task %lx, it is told %lu", ahead, t->priority,
-                    task_number(&w->e->store, slot), v->ahead_of_priority);
-    if (v->position <= ahead)
-        world_broke(w, "J38: task %lx is in place %lu, behind %lu", task_number(&w->e->store, slot), v->position, ahead);
+                    task_number(&w->e->store, slot), v.ahead_of_priority);
+    if (v.position <= ahead)
+        world_broke(w, "J38: task %lx is in place %lu, behind %lu", task_number(&w->e->store, slot), v.position, ahead);
 }
 
 /* J1: what was answered is there, in the state that was answered. */
@@ -406,8 +414,6 @@ static void check_there(struct world *w, struct mtask *t)
     }
     check_history(w, t, &v);
     settled_check(w, t, &v);
-    if (v.state == TASK_WAITING)
-        check_place(w, &v, task_slot_of(t->no));
     if (v.own != NULL ? !own_equal(v.own, &t->own) : !own_is_none(&t->own))
         world_broke(w, "task %lx has forgotten what it had of its own", t->no);
     if (v.state == TASK_WAITING && r.ttl_ms != 0 &&
@@ -470,6 +476,7 @@ void model_check(struct world *w, bool all)
     for (unsigned i = 0; i < (all ? m->n : 4) && m->n > 0; i++)
         check_there(w, &m->v[all ? i : rng_below(&w->rng, m->n)]);
     check_units(w);
+    check_a_place(w);
     if (!all)
         return;
     for (enum task_state s = TASK_SCHEDULED; s < TASK_NSTATES; s++)

@@ -145,6 +145,29 @@ Test(own, a_task_that_jumps_has_the_place_of_its_entry_in_its_new_line)
     rig_fini(&r);
 }
 
+Test(own, nobody_is_told_a_place_in_front_of_those_that_go_first)
+{
+    struct submit plain = { .queue = rig_text("plain") };
+    struct enginerig r;
+    struct task_view v;
+    task_no first, second, none;
+
+    rig_init(&r, NULL);
+    first = rig_submit(&r, plain);
+    second = rig_submit(&r, plain);
+    cr_assert_eq(engine_run(&r.e, first), 0);
+    cr_assert_eq(engine_look(&r.e, second, &v), 0);
+    cr_expect(v.position == 2 && v.ahead_of_priority == 1, "behind the one that was told to run");
+    engine_foresee(&r.e, &plain, &v);
+    cr_expect_eq(v.position, 3);
+    rig_submit(&r, (struct submit){ .key1 = rig_text("a") });
+    none = rig_submit(&r, (struct submit){ .key1 = rig_text("") });
+    cr_assert_eq(engine_look(&r.e, none, &v), 0);
+    cr_expect(v.position == 2 && v.ahead_of_priority == 1 && v.ahead_of_key == 0, "without a key, behind one with a key");
+    rig_compare(&r);
+    rig_fini(&r);
+}
+
 Test(own, a_patch_changes_all_that_it_has_or_nothing)
 {
     struct task_patch p = { .has = PATCH_PRIORITY | PATCH_WHEN | PATCH_LABELS, .priority = 7,

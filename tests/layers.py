@@ -28,7 +28,7 @@ MOST_MODULES = 20
 LARGER = {"common/wire": 23, "common/base": 21}  # rooms that still have more: the numbers only fall
 C = "common/"
 PURE, MIXED = True, False
-COMMON = [C + r for r in ("base", "ticket", "task", "config", "wire", "net", "http", "supervisor", "json")]
+COMMON = [C + r for r in ("base", "ticket", "task", "config", "wire", "net", "http", "supervisor", "json", "submit")]
 CALM = [C + r for r in ("base", "ticket", "task", "wire", "json")]  # what a pure core may use of common/
 # room: (pure, rooms it may use)
 ROOMS = {
@@ -39,6 +39,8 @@ ROOMS = {
     "common/recur": (PURE, ["common/base"]),
     "common/json": (PURE, ["common/base"]),
     "common/wire": (PURE, ["common/base", "common/ticket", "common/config", "common/recur", "common/task"]),
+    "common/submit": (PURE, ["common/base", "common/ticket", "common/task", "common/json", "common/recur", "common/config",
+                             "common/wire", "common/http"]),
     "common/net": (MIXED, ["common/base", "common/config", "common/wire"]),
     "common/http": (MIXED, ["common/base", "common/config", "common/net"]),
     "common/journal": (MIXED, ["common/base"]),
@@ -52,12 +54,12 @@ ROOMS = {
     "router/page": (PURE, CALM + ["common/config", "common/http"]),
     "router/replica": (PURE, CALM + ["router/gate"]),
     "router/flow": (PURE, CALM + ["router/gate", "router/page", "router/replica"]),
-    "router/api": (PURE, CALM + ["common/config", "common/http", "router/flow", "router/gate"]),
-    "router/compat": (PURE, CALM + ["common/http", "router/flow", "router/gate", "router/api",
+    "router/api": (PURE, CALM + ["common/submit", "common/config", "common/http", "router/flow", "router/gate"]),
+    "router/compat": (PURE, CALM + ["common/submit", "common/http", "router/flow", "router/gate", "router/api",
                                     "router/task_api"]),
     "router/state": (MIXED, COMMON + ["router/gate", "router/flow", "router/api", "router/replica",
                                       "router/compat"]),
-    "router/task_api": (PURE, CALM + ["common/recur", "common/config", "common/http", "router/gate", "router/flow", "router/api"]),
+    "router/task_api": (PURE, CALM + ["common/submit", "common/recur", "common/config", "common/http", "router/gate", "router/flow", "router/api"]),
     "router/task_requests": (MIXED, COMMON + ["router/flow", "router/api", "router/task_api", "router/state"]),
     "router/links": (MIXED, COMMON + ["router/gate", "router/flow", "router/api", "router/replica",
                                       "router/state", "router/task_requests"]),
@@ -92,7 +94,7 @@ ROOMS = {
     "task/keys": (PURE, ["common/base", "common/task", "task/containers", "task/store"]),
     "task/bodies": (MIXED, ["common/base", "common/task", "common/journal"]),
     "task/engine": (PURE, ["common/base", "common/task", "task/containers", "task/store", "task/keys"]),
-    "task/schedules": (PURE, CALM + ["common/recur", "task/store"]),
+    "task/schedules": (PURE, CALM + ["common/submit", "common/recur", "task/store"]),
     "task/calls": (PURE, CALM + ["common/recur", "task/containers", "task/store"]),
     "task/out": (MIXED, ["common/base", "common/http", "common/net", "common/task", "task/calls"]),
     "task/node": (PURE, CALM + ["common/recur", "common/trail", "task/schedules", "task/calls", "task/containers",

@@ -18,6 +18,7 @@
 
 #define TOKEN_KEY_BYTES 16
 #define TOKEN_TEXT_LEN  55 /* without a final 0 */
+#define CLAIM_MAX_LEN   2048 /* bytes of a signed claim of an operator (router/gate) */
 
 struct token {
     seg_id seg;

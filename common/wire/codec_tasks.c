@@ -260,7 +260,7 @@ MESSAGE(part_status, PartStatus, NULL, NUM(epoch), ROWS(v, n, n_part, 0, PARTS_M
 
 MESSAGE(task_do, TaskDo, NULL, NUM(part), NUM(epoch), NUM(verb), NUM(no), NAME(queue), NAME(key1),
         NAME(key2), NUM(states), NUM(after), NUM(most), NUM(rate), TEXT(label, LABEL_MAX),
-        NUM(force), PLAIN(body, TASK_BODY_MAX))
+        NUM(force), PLAIN(body, TASK_BODY_MAX), NUM(version))
 
 MESSAGE(task_do_ans, TaskDoAns, NULL, CODE, NUM(after), NUM(done),
         MSGS(v, n, tasks, task_get_ans, 0, TASK_ROWS_MAX),
@@ -273,7 +273,7 @@ MESSAGE(task_do_ans, TaskDoAns, NULL, CODE, NUM(after), NUM(done),
         ROWS(more, n_more, n_place, 0, EXPORT_ROWS_MAX), COL(more, place, place),
         COL(more, attempts_left, attempts_left), COL(more, lacks, lacks),
         COL_TEXT(more, group, group, TASK_NAME_MAX), COL_BYTES(more, body.p, body.n, body, TASK_BODY_MAX),
-        COL_BYTES(more, then.p, then.n, then, CHAIN_MAX))
+        COL_BYTES(more, then.p, then.n, then, CHAIN_MAX), TEXT(why, SCHEDULE_WHY_MAX))
 
 PART(map_task_node, struct map_task_node, MapTaskNode, NULL, NUM(no), TEXT(name, NAME_MAX_LEN), ADDR(addr))
 

@@ -298,8 +298,13 @@ enum task_do { /* a node answers CODE_INVALID to what it does not know */
     DO_EXPORT,       /* tasks of a partition, with all that it knows of them */
     DO_BODY,         /* a task with its payload and its result */
     DO_RESUBMIT,     /* another task like one that is over, with `body`; the answer has the new one */
+    DO_SCHEDULE,     /* schedule key1 of a queue, with its definition; asks nothing else */
+    DO_PUT_SCHEDULE, /* `body`, a TASK_SCHEDULE, is its definition now; the answer has it as it is, and as it was */
+    DO_DROP_SCHEDULE, /* it goes; the answer has it as it was */
     DO_NVERBS
 };
+
+#define SCHEDULE_ABSENT 1 /* version of a schedule that is not there */
 
 struct msg_task_do {
     part_no part;
@@ -312,7 +317,8 @@ struct msg_task_do {
     uint64_t rate;        /* REDRIVE_ALL: per 1000 s; 0: as fast as may be */
     const char *label;    /* LIST, CANCEL_LABEL; LIST: "": any, or none */
     bool force; /* CANCEL, CANCEL_ALL, CANCEL_LABEL: those that run are cancelled, too */
-    struct bytes_of body; /* RESUBMIT: payload, or call form */
+    struct bytes_of body; /* RESUBMIT: payload, or call form; PUT_SCHEDULE */
+    uint64_t version;     /* PUT_SCHEDULE, DROP_SCHEDULE: only if it is at this one (schedule_version()); 0: any. Else CONFLICT, and the answer has it as it is */
 };
 
 struct key_row { /* or a queue: key1 is its name */
@@ -347,10 +353,11 @@ struct msg_task_do_ans {
     struct msg_task_get_ans *v; /* BODY: with the result; others: without */
     struct key_row *keys;
     uint32_t n_schedules;
-    struct schedule_row *schedules; /* without their definitions */
+    struct schedule_row *schedules; /* without their definitions; those of one have them */
     uint32_t n_more;
     struct export_row *more; /* EXPORT: of each of `v`; BODY: body and lacks */
     bool cut; /* FIRST: more may be there, which it would have cost too much to find */
+    const char *why; /* PUT_SCHEDULE, INVALID: a sentence; "": the verb is not known */
 };
 
 struct part_status_row {

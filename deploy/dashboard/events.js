@@ -78,7 +78,7 @@ const SENTENCES = {
   draw_made: e => `Queue ${e.queue}: the positions of ${e.count} early people in #${e.seg} are drawn`,
   release_by_hand: e => `Queue ${e.queue}: ${e.n} released by hand`,
   drain: e => `Node ${e.node}: drain ${e.on === '1' ? 'begun' : 'ended'}`,
-  admin_change: e => `${e.by} changed ${e.endpoint || e.queue || e.pool || e.node || e.task}: ${String(e.change).replace(/(^| )([\w.]+)=/g, '$1$2: ')}`,
+  admin_change: e => `${e.by} changed ${e.task || NAMES.map(k => e[k]).find(Boolean)}: ${String(e.change).replace(/(^| )([\w.]+)=/g, '$1$2: ')}`,
   people_without_proxy: e => e.why,
   proxy_unproved: e => `${e.from} sent no good X-Segq-Proxy`,
   admin_refused: e => `${e.who || e.token} (${e.role}) was refused ${e.did} ${e.what}: it needs the role ${e.needs} for that`,

@@ -102,6 +102,12 @@ static void name_key(struct admin_change *x, const struct key_path *k)
     x->kind = "key";
 }
 
+static void name_schedule(struct admin_change *x, const struct schedule_path *k)
+{
+    snprintf(x->name, sizeof(x->name), "%s %s", k->queue, k->name);
+    x->kind = "schedule";
+}
+
 static void name_task(struct admin_change *x, struct mng_service *s)
 {
     part_no part;
@@ -130,6 +136,7 @@ static bool name_definition(struct admin_change *x, const char *path)
 
 void admin_change_begin(struct admin_change *x, struct admin_call *c, const char *path)
 {
+    struct schedule_path schedule;
     struct key_path key;
 
     *x = (struct admin_change){ .kind = "" };
@@ -138,6 +145,8 @@ void admin_change_begin(struct admin_change *x, struct admin_call *c, const char
         x->kind = "node";
     else if (name_in(path, "tasks/", "/", x->name))
         name_task(x, c->s);
+    else if (strncmp(path, QUEUES, strlen(QUEUES)) == 0 && schedule_path_read(&schedule, path + strlen(QUEUES)))
+        name_schedule(x, &schedule);
     else if (!name_definition(x, path) && strncmp(path, QUEUES, strlen(QUEUES)) == 0 &&
              key_path_read(&key, path + strlen(QUEUES), strcmp(c->q->method, "POST") == 0))
         name_key(x, &key);
@@ -340,7 +349,8 @@ static bool is_seen(const struct bearer *who, const json_t *entry)
     name[strcspn(name, " ")] = '\0';
     if (strcmp(kind, "queue") == 0)
         return bearer_has_queue(who, name);
-    return (strcmp(kind, "pool") == 0 || strcmp(kind, "endpoint") == 0 || strcmp(kind, "key") == 0) &&
+    return (strcmp(kind, "pool") == 0 || strcmp(kind, "endpoint") == 0 || strcmp(kind, "key") == 0 ||
+            strcmp(kind, "schedule") == 0) &&
            bearer_has_pool(who, name);
 }
 

@@ -85,6 +85,23 @@ const char *queue_path_read(const char *path, char queue[TASK_NAME_MAX + 1])
     return rest[0] == '/' ? rest + 1 : rest;
 }
 
+bool schedule_path_read(struct schedule_path *k, const char *path)
+{
+    const char *rest = queue_path_read(path, k->queue), *name;
+    size_t n;
+
+    if (rest == NULL || strncmp(rest, "schedules/", strlen("schedules/")) != 0)
+        return false;
+    name = rest + strlen("schedules/");
+    n = strcspn(name, "/");
+    if (n == 0 || n > TASK_NAME_MAX)
+        return false;
+    memcpy(k->name, name, n);
+    k->name[n] = '\0';
+    k->order = name[n] == '/' ? name + n + 1 : "";
+    return true;
+}
+
 bool key_path_read(struct key_path *k, const char *path, bool order)
 {
     const char *rest = queue_path_read(path, k->queue), *end;

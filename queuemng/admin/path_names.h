@@ -31,6 +31,14 @@ SQ_CHECK int task_id_read(part_no *part, task_no *no, const char *text);
  * or ""; NULL: it is no such path. */
 const char *queue_path_read(const char *path, char queue[TASK_NAME_MAX + 1]);
 
+struct schedule_path {
+    char queue[TASK_NAME_MAX + 1], name[TASK_NAME_MAX + 1];
+    const char *order; /* borrowed: "run"; or "" */
+};
+/* Behind task-queues/: "QUEUE/tasks/schedules/NAME", "QUEUE/tasks/schedules/NAME/ORDER". False: it is no such
+ * path. */
+bool schedule_path_read(struct schedule_path *k, const char *path);
+
 struct key_path {
     char queue[TASK_NAME_MAX + 1], key[KEY_TEXT_MAX + 1];
     char verb[8]; /* verb of an order: "pause", "resume"; else "" */

@@ -317,6 +317,8 @@ const char *task_do_word(enum task_do verb)
         [DO_SCHEDULES] = "schedules", [DO_RUN_SCHEDULE] = "run",
         [DO_FIRST] = "first",         [DO_EXPORT] = "export",
         [DO_BODY] = "payload",        [DO_RESUBMIT] = "redrive",
+        [DO_SCHEDULE] = "schedule",   [DO_PUT_SCHEDULE] = "define",
+        [DO_DROP_SCHEDULE] = "delete",
     };
 
     return words[verb];

@@ -11,6 +11,7 @@
 #include "queuemng/admin/path_names.h"
 #include "queuemng/admin/task_body.h"
 #include "queuemng/admin/task_json.h"
+#include "queuemng/admin/task_schedule.h"
 #include "queuemng/admin/walk.h"
 #include "queuemng/policy/pool_def.h"
 
@@ -257,31 +258,12 @@ static bool read_order(struct admin_call *c, struct task_ask *q)
     return true;
 }
 
-/* "schedules/NAME/run": the name as key1. */
-static bool is_run(const char *word, struct task_ask *q)
-{
-    size_t n = strlen(word);
-    const char *name = word + strlen("schedules/");
-
-    if (n <= strlen("schedules//run") || strncmp(word, "schedules/", strlen("schedules/")) != 0 ||
-        strcmp(word + n - 4, "/run") != 0)
-        return false;
-    n -= strlen("schedules//run");
-    if (n > TASK_NAME_MAX || memchr(name, '/', n) != NULL)
-        return false;
-    memcpy(q->key1, name, n);
-    q->key1[n] = '\0';
-    return true;
-}
-
 /* "QUEUE/tasks", "QUEUE/tasks/WORD" */
 static bool split(const char *path, struct task_ask *q)
 {
     const char *word = queue_path_read(path, q->queue);
 
-    if (word != NULL && is_run(word, q))
-        q->verb = DO_RUN_SCHEDULE;
-    else if (word != NULL)
+    if (word != NULL)
         q->verb = word[0] == '\0'                   ? DO_LIST
                   : strcmp(word, "schedules") == 0 ? DO_SCHEDULES
                                                    : order_of(word, DO_KEYS, DO_DISCARD_ALL);
@@ -323,6 +305,7 @@ void admin_task_queue(struct admin_call *c)
 {
     const char *path = c->rest;
     struct task_ask q = { .verb = DO_NVERBS };
+    struct schedule_path schedule;
     struct key_path k;
 
     if (strcmp(path, "busiest") == 0) {
@@ -335,6 +318,10 @@ void admin_task_queue(struct admin_call *c)
     }
     if (key_path_read(&k, path, strcmp(c->q->method, "POST") == 0)) {
         admin_pin(c, &k);
+        return;
+    }
+    if (schedule_path_read(&schedule, path)) {
+        admin_schedule(c, &schedule);
         return;
     }
     if (!split(path, &q)) /* a schedule's name that is too long */

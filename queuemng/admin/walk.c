@@ -16,23 +16,6 @@
 #define WAIT_MS   4000 /* segqctl waits for longer */
 #define WALKS_MAX 64   /* at the same time: operators are few */
 
-struct walk {
-    struct list_node in; /* mng_service.walks */
-    struct admin_held *answer;
-    uint64_t rid; /* id of the question that is out */
-    msec_t until;
-    struct task_ask q;
-    part_no *part; /* owned: those to be asked */
-    uint32_t n, i;
-    json_t *rows;  /* owned: tasks, or keys */
-    uint64_t done; /* orders about many: to so many; FIRST: so many may start at once */
-    bool cut;      /* FIRST: some partition could not list all that was asked for */
-    json_t *away;  /* owned: partitions that did not answer */
-    json_t *entry; /* owned: of an order, for the operators' log */
-    struct buf form;  /* owned: RESUBMIT: body of the new task */
-    bool wants_old;   /* RESUBMIT of a call: the request of the old one is to come first */
-};
-
 static bool is_of_many(const struct walk *w)
 {
     return w->q.verb == DO_LIST || (w->q.verb >= DO_KEYS && w->q.verb < DO_BODY);
@@ -47,7 +30,18 @@ static const struct token_key *shown(const struct mng_service *s, const struct w
 static bool is_order(const struct task_ask *q)
 {
     return q->verb != DO_LOOK && q->verb != DO_LIST && q->verb != DO_KEYS &&
-           q->verb != DO_SCHEDULES && q->verb != DO_FIRST && q->verb != DO_EXPORT && q->verb != DO_BODY;
+           q->verb != DO_SCHEDULES && q->verb != DO_FIRST && q->verb != DO_EXPORT && q->verb != DO_BODY && q->verb != DO_SCHEDULE;
+}
+
+static bool is_of_schedule(const struct task_ask *q)
+{
+    return q->verb >= DO_SCHEDULE && q->verb <= DO_DROP_SCHEDULE;
+}
+
+/* The next partition is asked if this one cannot be: not where a definition has its one place. */
+static bool spans(const struct walk *w)
+{
+    return is_of_many(w) || (is_of_schedule(&w->q) && (w->q.verb != DO_PUT_SCHEDULE || w->wants_old || w->in_older));
 }
 
 /* Lists tasks, as many as are asked for. */
@@ -56,8 +50,7 @@ static bool lists_tasks(const struct walk *w)
     return w->q.verb == DO_LIST || w->q.verb == DO_FIRST || w->q.verb == DO_EXPORT;
 }
 
-/* The answer that was held back, empty. */
-static struct admin_ans *held(const struct walk *w)
+struct admin_ans *walk_held(const struct walk *w)
 {
     struct admin_ans *a = admin_held_ans(w->answer);
 
@@ -77,8 +70,7 @@ static void walk_free(struct walk *w)
     free(w);
 }
 
-/* The answer is filled in. */
-static void finish(struct mng_service *s, struct walk *w)
+void walk_finish(struct mng_service *s, struct walk *w)
 {
     struct admin_held *answer = w->answer;
     json_t *entry = w->entry;
@@ -114,19 +106,20 @@ static void fill_many(const struct walk *w, struct admin_ans *a)
     admin_json(a, 200, j);
 }
 
-/* Answers about a task whose node is away, or did not answer. */
-static void fill_away(const struct mng *m, const struct walk *w, struct admin_ans *a)
+void walk_away(const struct mng *m, const struct walk *w, struct admin_ans *a)
 {
     struct mng_part_view p = { .node = "" };
 
     (void)mng_part(m, w->part[w->i], &p);
     if (p.node == NULL || p.node[0] == '\0') {
-        admin_problem(a, 503, "queue_unavailable", "no task node has the task's partition now");
+        admin_problem(a, 503, "queue_unavailable", "no task node has %s now",
+                      is_of_schedule(&w->q) ? "the queue" : "the task's partition");
         return;
     }
-    admin_problem(a, 503, "queue_unavailable", "task node %s, which has the task, %s%s", p.node,
+    admin_problem(a, 503, "queue_unavailable", "task node %s, which has the %s, %s%s", p.node,
+                  is_of_schedule(&w->q) ? "queue" : "task",
                   p.peer != 0 ? "did not answer in time" : "is away: it keeps its tasks",
-                  p.peer != 0 && is_order(&w->q) ? "; it may have been done" : "");
+                  p.peer != 0 && is_order(&w->q) && !w->wants_old ? "; it may have been done" : "");
 }
 
 /* ---- questions ------------------------------------------------------------------- */
@@ -136,7 +129,9 @@ static uint32_t verb_of(const struct walk *w)
     const struct task_ask *q = &w->q;
 
     if (w->wants_old)
-        return DO_BODY;
+        return q->verb == DO_PUT_SCHEDULE ? DO_SCHEDULE : DO_BODY;
+    if (w->in_older)
+        return DO_DROP_SCHEDULE;
     return q->verb == DO_CANCEL_ALL && q->label[0] != '\0' ? DO_CANCEL_LABEL : q->verb;
 }
 
@@ -158,7 +153,9 @@ static bool say(struct mng_service *s, struct walk *w, const struct mng_part_vie
                                       .rate = w->q.rate,
                                       .label = w->q.label,
                                       .force = w->q.force };
-    if (w->q.verb == DO_RESUBMIT && !w->wants_old)
+    if (!w->wants_old && !w->in_older)
+        m.task_do.version = w->q.version;
+    if ((w->q.verb == DO_RESUBMIT || w->q.verb == DO_PUT_SCHEDULE) && !w->wants_old && !w->in_older)
         m.task_do.body = (struct bytes_of){ (uint32_t)w->form.len, w->form.data };
     if (lists_tasks(w))
         m.task_do.most -= (uint32_t)json_array_size(w->rows);
@@ -168,18 +165,25 @@ static bool say(struct mng_service *s, struct walk *w, const struct mng_part_vie
     return ch != NULL && rpc_send(ch, &m, w->rid) == 0;
 }
 
-static void next_part(struct walk *w)
+bool walk_ask_this(struct mng_service *s, struct walk *w)
+{
+    struct mng_part_view p;
+
+    return mng_part(s->mng, w->part[w->i], &p) && say(s, w, &p);
+}
+
+void walk_next_part(struct walk *w)
 {
     w->i++;
     w->q.after = 0;
 }
 
-static void skip(struct walk *w, const struct mng_part_view *p)
+void walk_skip(struct walk *w, const struct mng_part_view *p)
 {
     (void)json_array_append_new(w->away, json_pack("{s:I,s:s}", "partition",
                                                    (json_int_t)w->part[w->i], "node",
                                                    p->node != NULL ? p->node : ""));
-    next_part(w);
+    walk_next_part(w);
 }
 
 static bool is_enough(const struct mng_service *s, const struct walk *w)
@@ -189,17 +193,16 @@ static bool is_enough(const struct mng_service *s, const struct walk *w)
            (w->q.verb == DO_EXPORT && json_array_size(w->rows) > 0); /* a frame may have a MiB */
 }
 
-/* Asks the next partition that can be asked. False: all have been, or it is enough. */
-static bool ask_next(struct mng_service *s, struct walk *w)
+bool walk_ask_next(struct mng_service *s, struct walk *w)
 {
     while (w->i < w->n && !is_enough(s, w)) {
         struct mng_part_view p = { .node = "" };
 
         if (mng_part(s->mng, w->part[w->i], &p) && say(s, w, &p))
             return true;
-        if (!is_of_many(w))
+        if (!spans(w))
             return false;
-        skip(w, &p);
+        walk_skip(w, &p);
     }
     return false;
 }
@@ -222,11 +225,11 @@ static bool fill_form(struct mng_service *s, struct walk *w, const struct mng_pa
     w->form = out;
     w->wants_old = false;
     if (why != NULL)
-        admin_problem(held(w), 409, "conflict", "%s", why);
+        admin_problem(walk_held(w), 409, "conflict", "%s", why);
     else if (out.failed)
-        admin_problem(held(w), 503, "queue_unavailable", "out of memory");
+        admin_problem(walk_held(w), 503, "queue_unavailable", "out of memory");
     else if (!say(s, w, p))
-        fill_away(s->mng, w, held(w));
+        walk_away(s->mng, w, walk_held(w));
     else
         return true;
     return false;
@@ -251,10 +254,10 @@ static void of_one(struct mng_service *s, struct walk *w, const struct mng_part_
 
     if (w->wants_old && m->code == CODE_DONE) {
         if (!fill_form(s, w, p, m))
-            finish(s, w);
+            walk_finish(s, w);
         return;
     }
-    a = held(w);
+    a = walk_held(w);
     if (task != NULL && m->code == CODE_DONE && w->q.verb == DO_RESUBMIT)
         note_new(w, task);
     if (m->code != CODE_DONE)
@@ -268,7 +271,7 @@ static void of_one(struct mng_service *s, struct walk *w, const struct mng_part_
         admin_json(a, 200, json_pack("{s:o,s:s}", "id", json_sprintf("%u-%llu", w->q.part,
                                                                      (unsigned long long)w->q.no),
                                      "state", "gone"));
-    finish(s, w);
+    walk_finish(s, w);
 }
 
 /* Keeps those with the most tasks that wait. */
@@ -295,22 +298,20 @@ static bool run_ends(struct mng_service *s, struct walk *w, const struct mng_par
     struct admin_ans *a;
 
     if (m->code == CODE_UNKNOWN) {
-        next_part(w);
-        if (ask_next(s, w))
+        walk_next_part(w);
+        if (walk_ask_next(s, w))
             return true;
     }
-    a = held(w);
+    a = walk_held(w);
     w->done = m->done;
-    if (m->code == CODE_UNKNOWN && json_array_size(w->away) == 0)
-        admin_problem(a, 404, "schedule_unknown", "queue %s has no schedule %s", w->q.queue, w->q.key1);
-    else if (m->code == CODE_UNKNOWN)
-        admin_problem(a, 503, "queue_unavailable", "a task node that may have it is away");
+    if (m->code == CODE_UNKNOWN)
+        w->q.special->unknown(w, a);
     else if (m->code != CODE_DONE)
         task_refused(a, w->q.verb, m->code, NULL, p);
     else
         admin_json(a, 200, json_pack("{s:s,s:n,s:[],s:s,s:I}", "queue", w->q.queue, "next", "away",
                                      "order", task_do_word(w->q.verb), "tasks", (json_int_t)m->done));
-    finish(s, w);
+    walk_finish(s, w);
     return true;
 }
 
@@ -332,15 +333,15 @@ static void of_many(struct mng_service *s, struct walk *w, const struct mng_part
     for (uint32_t i = 0; i < m->n_schedules; i++)
         (void)json_array_append_new(w->rows, task_schedule_json(&m->schedules[i], p));
     if (m->code != CODE_DONE)
-        skip(w, p);
+        walk_skip(w, p);
     else if (m->after != 0)
         w->q.after = m->after;
     else
-        next_part(w);
-    if (ask_next(s, w))
+        walk_next_part(w);
+    if (walk_ask_next(s, w))
         return;
-    fill_many(w, held(w));
-    finish(s, w);
+    fill_many(w, walk_held(w));
+    walk_finish(s, w);
 }
 
 void mng_walk_answer(struct mng_service *s, uint64_t rid, const struct msg_task_do_ans *m)
@@ -355,7 +356,9 @@ void mng_walk_answer(struct mng_service *s, uint64_t rid, const struct msg_task_
             continue;
         if (!mng_part(s->mng, w->part[w->i], &p)) /* the pool has gone since it was asked */
             p.st.part = w->part[w->i];
-        if (is_of_many(w))
+        if (is_of_schedule(&w->q))
+            w->q.special->answered(s, w, &p, m != NULL ? m : &unknown);
+        else if (is_of_many(w))
             of_many(s, w, &p, m != NULL ? m : &unknown);
         else
             of_one(s, w, &p, m != NULL ? m : &unknown);
@@ -369,12 +372,15 @@ static void give_up(struct mng_service *s, struct walk *w)
 
     (void)mng_part(s->mng, w->part[w->i], &p);
     if (is_of_many(w)) {
-        skip(w, &p);
-        fill_many(w, held(w));
+        walk_skip(w, &p);
+        fill_many(w, walk_held(w));
+    } else if (w->in_older) {
+        walk_skip(w, &p);
+        w->q.special->left(w, walk_held(w));
     } else {
-        fill_away(s->mng, w, held(w));
+        walk_away(s->mng, w, walk_held(w));
     }
-    finish(s, w);
+    walk_finish(s, w);
 }
 
 void mng_walk_tick(struct mng_service *s)
@@ -427,7 +433,7 @@ static bool find_parts(struct admin_call *c, struct walk *w)
 {
     struct mng_part_view p;
 
-    if (!is_of_many(w)) {
+    if (!is_of_many(w) && !is_of_schedule(&w->q)) {
         w->part[w->n++] = w->q.part;
         if (mng_part(c->s->mng, w->q.part, &p))
             return w->q.verb != DO_RESUBMIT || take_payload(c, w, &p);
@@ -447,6 +453,8 @@ static bool find_parts(struct admin_call *c, struct walk *w)
         admin_problem(c->a, 404, "pool_not_found", "no pool has a queue %s", w->q.queue);
     else if (w->i == w->n)
         admin_problem(c->a, 400, "bad_request", "?after= is not of this list");
+    else if (w->q.verb == DO_PUT_SCHEDULE)
+        return w->q.special->begin(c, w);
     return w->i < w->n;
 }
 
@@ -484,11 +492,13 @@ void task_walk(struct admin_call *c, const struct task_ask *q)
         too_many(c);
     } else if (!find_parts(c, w)) {
         walk_free(w);
-    } else if (!ask_next(c->s, w)) { /* no node is there */
+    } else if (!walk_ask_next(c->s, w)) { /* no node is there */
         if (is_of_many(w))
             fill_many(w, c->a);
+        else if (spans(w))
+            w->q.special->unknown(w, c->a);
         else
-            fill_away(c->s->mng, w, c->a);
+            walk_away(c->s->mng, w, c->a);
         walk_free(w);
     } else if ((w->answer = admin_hold(c->a)) == NULL) {
         walk_free(w);

@@ -219,14 +219,33 @@ void mng_each_part(const struct mng *m, const char *match, mng_each_fn fn, void 
     }
 }
 
+/* The pool that has the queue, as routers find it. NULL: none matches. */
+static const struct mpool *own_pool(const struct mng *m, const char *queue, size_t n)
+{
+    const struct mpool *first = NULL;
+
+    each_pool(m, p) {
+        if (!queue_matches(p->def.match, queue, n))
+            continue;
+        if (p->def.rollout == 100 || queue_is_among(queue, n, (unsigned)p->def.rollout))
+            return p;
+        first = first != NULL ? first : p;
+    }
+    return first;
+}
+
 void mng_each_part_of(const struct mng *m, const char *queue, mng_each_fn fn, void *ctx)
 {
     size_t n = strlen(queue);
+    const struct mpool *own = own_pool(m, queue, n);
+    struct mng_part_view v;
 
+    if (own == NULL)
+        return;
+    v = part_view(m, own, part_share(queue, n, own->n));
+    fn(ctx, &v);
     each_pool(m, p) {
-        struct mng_part_view v;
-
-        if (!queue_matches(p->def.match, queue, n))
+        if (p == own || !queue_matches(p->def.match, queue, n))
             continue;
         v = part_view(m, p, part_share(queue, n, p->n));
         fn(ctx, &v);

@@ -126,7 +126,7 @@ struct mng_part_moves mng_part_moves(const struct mng *m);
 
 /* False: there is none of this number. */
 bool mng_part(const struct mng *m, part_no no, struct mng_part_view *v);
-/* The partitions that may have tasks of a queue: where routers send them now, and those of other
+/* The partitions that may have tasks of a queue: first where routers send them now, then those of other
  * pools that its name matches, which had it before there was a closer one. */
 void mng_each_part_of(const struct mng *m, const char *queue, mng_each_fn fn, void *ctx);
 void mng_each_pool(const struct mng *m, mng_each_fn fn, void *ctx);

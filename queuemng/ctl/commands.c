@@ -15,6 +15,7 @@
 #include "queuemng/ctl/options.h"
 #include "queuemng/ctl/rehearsal.h"
 #include "queuemng/ctl/request.h"
+#include "queuemng/ctl/schedules.h"
 #include "queuemng/ctl/tickets.h"
 #include "queuemng/ctl/token_file.h"
 #include "queuemng/ctl/where.h"
@@ -165,9 +166,9 @@ const struct cmd ctl_cmds[] = {
       .undo = "task cancel-all of its queues" },
     { "task busiest", "POOL", 1, 1, "its queues with the most tasks that wait or are dead",
       GETS("/v1/admin/task-queues/busiest?pool=*", view_busiest) },
-    { "task schedules", "QUEUE | run QUEUE SCHEDULE", 1, 3,
-      "list schedules, with the next and the last tick; run: fire one now",
-      .run = cmd_task_schedules, .undo = "none: a tick that ran has run" },
+    { "task schedules", "QUEUE | VERB QUEUE SCHEDULE [KEY=VALUE]...", 1, -1,
+      "list, or of one: show, add, set, pause, resume, delete, run: add images nightly cron='30 2 * * *' zone=Europe/Berlin task='{\"payload\":1}'",
+      .run = cmd_task_schedules, .undo = "set with the old values, which it prints; none of a run" },
     { "task keys", "QUEUE [waiting|limited]", 1, 2,
       "its keys with the most tasks that wait; of these, those that a limit stops",
       .run = cmd_task_keys, READS },

@@ -269,20 +269,6 @@ int cmd_task_list(struct ctl *c, char **argv)
     return argv[0] == NULL ? cmd_task_queues(c) : cmd_request(c, argv);
 }
 
-/* "run QUEUE SCHEDULE": a tick of one that comes once more, now; the others stay. */
-int cmd_task_schedules(struct ctl *c, char **argv)
-{
-    struct ctl_call list = { .method = "GET", .path = TASKS "/schedules", .name = argv[0] };
-
-    if (argv[1] == NULL)
-        return ctl_do(c, list, view_task_schedules);
-    if (argv[2] != NULL && strcmp(argv[0], "run") == 0)
-        return ctl_do(c, (struct ctl_call){ .method = "POST", .path = TASKS "/schedules/*/run",
-                                            .queue = argv[1],
-                                            .name = argv[2] }, view_task_order);
-    return ctl_fail(CTL_USAGE, "task schedules QUEUE, or task schedules run QUEUE SCHEDULE");
-}
-
 int cmd_task_keys(struct ctl *c, char **argv)
 {
     struct ctl_call call = { .method = "GET", .path = TASKS "/keys", .name = argv[0] };

@@ -13,7 +13,6 @@ int cmd_request(struct ctl *c, char **argv); /* c->cmd is the row */
 bool query_add(char path[QUERY_MAX], const char *name, const char *value);
 
 int cmd_task_list(struct ctl *c, char **argv);
-int cmd_task_schedules(struct ctl *c, char **argv);
 int cmd_task_keys(struct ctl *c, char **argv);
 int cmd_task_redrive_all(struct ctl *c, char **argv);
 int cmd_task_redrive(struct ctl *c, char **argv);

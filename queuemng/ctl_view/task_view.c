@@ -325,6 +325,73 @@ LIST_VIEW(view_task_schedules, "schedules", "the queue has no schedule\n",
           COL("SCHEDULE", "{schedule}"), COL("NEXT", "{next@}"), COL("LAST", "{last@}"),
           COL("OUTCOME", "{outcome}"), COL("TASK", "{id}"), COL("STATE", "{state}"))
 
+/* "NAME: VALUE" as JSON, cleaned. */
+static void put_value(struct buf *b, const json_t *v)
+{
+    char *text = json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
+
+    ctl_clean(b, v == NULL || json_is_null(v) ? "-" : text != NULL ? text : "?");
+    free(text);
+}
+
+static void put_ticks(struct buf *b, const json_t *doc)
+{
+    const json_t *list = json_object_get(doc, "ticks"), *x;
+    size_t i;
+
+    buf_str(b, json_array_size(list) == 0 ? "fires: not again" : "fires: ");
+    json_array_foreach(list, i, x)
+        if (i < 3)
+            ctl_say(b, x, i > 0 ? ", {local}" : "{local}");
+    buf_str(b, "\n");
+}
+
+static void put_changes(struct buf *b, const json_t *doc)
+{
+    const json_t *x;
+    size_t i;
+
+    json_array_foreach(json_object_get(doc, "changes"), i, x) {
+        ctl_say(b, x, "{key}: ");
+        put_value(b, json_object_get(x, "from"));
+        buf_str(b, " -> ");
+        put_value(b, json_object_get(x, "to"));
+        buf_str(b, "\n");
+    }
+}
+
+void view_task_schedule(struct buf *b, const json_t *doc)
+{
+    const char *key;
+    json_t *v;
+
+    ctl_say(b, doc, "schedule {schedule} of queue {queue}{?why:; stands still: {why}}\n");
+    json_object_foreach(json_object_get(doc, "definition"), key, v) {
+        ctl_clean(b, key);
+        buf_str(b, ": ");
+        put_value(b, v);
+        buf_str(b, "\n");
+    }
+    put_ticks(b, doc);
+    ctl_say(b, doc, "last: {last@}{?outcome: ({outcome})}{?id:, task {id}: {state}}\n");
+}
+
+void view_schedule_changed(struct buf *b, const json_t *doc)
+{
+    bool same = json_array_size(json_object_get(doc, "changes")) == 0;
+
+    ctl_say(b, doc, same ? "schedule {schedule} of queue {queue}: nothing has changed: it is so already\n"
+                         : "schedule {schedule} of queue {queue}:\n");
+    put_changes(b, doc);
+    put_ticks(b, doc);
+}
+
+void view_schedule_deleted(struct buf *b, const json_t *doc)
+{
+    ctl_say(b, doc, "schedule {schedule} of queue {queue} is deleted; it was:\n");
+    put_changes(b, doc);
+}
+
 void view_task_order(struct buf *b, const json_t *doc)
 {
     ctl_say(b, doc, "ok: {tasks#} tasks\n");

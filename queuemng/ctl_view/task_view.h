@@ -25,6 +25,9 @@ void view_tasks(struct buf *b, const json_t *doc);
 /* ... and behind it: /keys; orders about many */
 void view_busiest(struct buf *b, const json_t *doc);
 void view_task_schedules(struct buf *b, const json_t *doc);
+void view_task_schedule(struct buf *b, const json_t *doc);
+void view_schedule_changed(struct buf *b, const json_t *doc); /* from what to what, and when it fires */
+void view_schedule_deleted(struct buf *b, const json_t *doc);
 void view_task_keys(struct buf *b, const json_t *doc);
 void view_pinned_keys(struct buf *b, const json_t *doc); /* GET /v1/admin/pinned-keys */
 void view_task_order(struct buf *b, const json_t *doc);

@@ -16,6 +16,7 @@
 #include "queuemng/admin/queues.h"
 #include "queuemng/admin/sign_in.h"
 #include "queuemng/admin/task_figures.h"
+#include "queuemng/admin/task_schedule.h"
 #include "queuemng/admin/tasks.h"
 #include "queuemng/admin/tokens.h"
 #include "queuemng/admin/trace.h"
@@ -96,11 +97,13 @@ const struct route routes[] = {
     R("GET", "routes", VIEWER, NOTHING, definitions, .kind = DEF_ROUTE),
     DEFINED("routes/{route}", ALL, definition, DEF_ROUTE, "rules"),
     R("GET", "pinned-keys", VIEWER, NOTHING, definitions, .kind = DEF_PIN),
+    R("GET", "ticks", VIEWER, NOTHING, admin_ticks),
     R("GET", "task-queues", VIEWER, NOTHING, admin_task_queues),
     R("GET", "task-queues/busiest", VIEWER, QUERY, admin_task_queue),
     R("POST", "task-queues/export", OPERATOR, QUERY, admin_task_queue),
     R("GET", TASKS, VIEWER, POOL, admin_task_queue),
     R("GET", TASKS "/schedules", VIEWER, POOL, admin_task_queue),
+    DEFINED(TASKS "/schedules/{schedule}", POOL, admin_task_queue, DEF_NKINDS, "paused"),
     R("POST", TASKS "/schedules/{schedule}/run", OPERATOR, POOL, admin_task_queue),
     R("GET", TASKS "/keys", VIEWER, POOL, admin_task_queue),
     DEFINED(TASKS "/keys/{taskKey}", POOL, admin_task_queue, DEF_PIN, "paused"),

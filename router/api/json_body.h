@@ -5,7 +5,7 @@
 #define SEGQ_ROUTER_API_JSON_BODY_H
 
 #include "common/ticket/bound.h"
-#include "router/api/json_members.h"
+#include "common/submit/json_members.h"
 #include "router/gate/signed_claim.h"
 
 struct join_body {

@@ -26,7 +26,7 @@
 
 #include "common/http/http.h"
 #include "common/wire/msg_router_segment.h"
-#include "router/api/json_members.h"
+#include "common/submit/json_members.h"
 #include "router/state/router.h"
 
 /* Answers, or begins a flow that will. */

@@ -8,7 +8,7 @@
 #include "common/http/problem.h"
 #include "common/task/url.h"
 #include "common/ticket/bound.h"
-#include "router/api/json_members.h"
+#include "common/submit/json_members.h"
 
 #define ADD(b, lit) buf_append(b, lit, sizeof(lit) - 1)
 

@@ -14,7 +14,6 @@
 #include "common/base/err.h"
 #include "common/ticket/token.h"
 
-#define CLAIM_MAX_LEN    2048
 #define CLAIM_SECRET_MIN 32
 #define CLAIM_SECRET_MAX 256
 #define CLAIM_LEEWAY_S   30 /* clocks of machines differ: nbf, iat, and how far exp may be */

@@ -7,7 +7,7 @@
 #include "common/ticket/task_token.h"
 #include "common/wire/msg.h"
 #include "router/api/response.h"
-#include "router/task_api/body.h"
+#include "common/submit/body.h"
 #include "router/task_api/look.h"
 
 /* ---- a question's end, as a status, or as a problem in words ---- */

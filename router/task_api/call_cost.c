@@ -2,7 +2,7 @@
 #include "router/task_api/call_cost.h"
 
 #include "common/task/call.h"
-#include "router/task_api/body_at.h"
+#include "common/submit/submission.h"
 
 const char *call_cost_named(const struct http_req *q, int64_t *cost)
 {
@@ -18,24 +18,6 @@ const char *call_cost_named(const struct http_req *q, int64_t *cost)
     return v >= 1 && v <= TASK_COST_MAX ? NULL : "segq-cost must be a whole number from 1 to 1000000000";
 }
 
-/* Units that the body asks for. NULL, or why that is not known. */
-static const char *asked_units(const struct cost_rule *r, struct slice body, uint64_t length, uint64_t *asked)
-{
-    enum body_at at = AT_NOTHING;
-    struct slice raw;
-
-    *asked = 0;
-    if (r->pointer[0] != '\0')
-        at = body_at(body, length, r->pointer, &raw);
-    if (at == AT_TWICE)
-        return "the member that says how many units the call asks for is there twice";
-    if (at == AT_DEEP)
-        return "the JSON is nested too deeply to read how many units the call asks for";
-    if (at == AT_FOUND && !cost_number(raw.p, raw.n, asked))
-        *asked = 0;
-    return NULL;
-}
-
 const char *call_cost_beyond(const struct task_way *w, int64_t cost)
 {
     return w != NULL && w->max_cost != 0 && cost > (int64_t)w->max_cost ? w->cost_says : NULL;
@@ -44,17 +26,13 @@ const char *call_cost_beyond(const struct task_way *w, int64_t cost)
 const char *call_cost(const struct task_way *w, const struct tenant *t, struct slice body, uint64_t length,
                       int64_t *cost)
 {
-    uint64_t asked = 0;
     const char *why;
 
     if (w == NULL || !cost_has_rule(&w->cost)) /* tenant_bind() tells a tenant of its bound */
         return tenant_bears(t, *cost) ? call_cost_beyond(w, *cost) : NULL;
-    why = *cost == 0 ? asked_units(&w->cost, body, length, &asked) : NULL;
+    why = submit_units(&w->cost, body, length, cost);
     if (why != NULL)
         return why;
-    if (length == BODY_UNKNOWN && w->cost.per_byte != 0)
-        return "the endpoint counts bytes: a chunked body of more than 262144 bytes needs a Content-Length";
-    *cost = (int64_t)cost_estimate(&w->cost, (uint64_t)*cost, length, asked);
     return tenant_bears(t, *cost) ? call_cost_beyond(w, *cost)
            : "this token is a tenant's, and the call is estimated at more units than its calls may take (cost= "
              "of its line in task_tokens): ask for less";

@@ -5,7 +5,7 @@
 
 #include "common/base/text.h"
 #include "common/json/json_scan.h"
-#include "router/task_api/body_at.h"
+#include "common/submit/body_at.h"
 
 /* The word that is meant by a string of JSON; n 0: it is none. */
 static struct slice word_of(struct slice raw, struct buf *scratch)

@@ -9,8 +9,8 @@
 #include "common/http/http_scan.h"
 #include "common/task/queue_name.h"
 #include "common/ticket/task_token.h"
-#include "router/task_api/body.h"
-#include "router/task_api/schedule_json.h"
+#include "common/submit/body.h"
+#include "common/submit/schedule_body.h"
 
 #define M(m) (1u << (m))
 #define READ (M(HTTP_GET) | M(HTTP_HEAD))

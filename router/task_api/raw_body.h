@@ -5,7 +5,7 @@
 
 #include "common/base/buf.h"
 #include "common/http/http.h"
-#include "router/task_api/body.h"
+#include "common/submit/body.h"
 
 #define RAW_MEMBERS                                                                                   \
     (WITH(KEY) | WITH(DELAY) | WITH(AT) | WITH(PRIORITY) | WITH(ORDER) | WITH(NAME) | WITH(TTL) |     \

@@ -14,7 +14,7 @@
 #include "common/http/http.h"
 #include "common/task/queue_name.h"
 #include "router/gate/signed_claim.h"
-#include "router/task_api/body.h"
+#include "common/submit/body.h"
 #include "router/task_api/tenant.h"
 
 #define SERVER_TOKEN_MIN  16 /* characters */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/task/queue_name.h"
-#include "router/task_api/body.h"
+#include "common/submit/body.h"
 
 static bool is_there(const struct take_body *b, struct slice name)
 {

@@ -4,7 +4,7 @@
 #define SEGQ_TASK_API_TAKE_BODY_H
 
 #include "common/task/rules.h"
-#include "router/api/json_members.h"
+#include "common/submit/json_members.h"
 
 #define TAKE_QUEUES_MAX 16
 

@@ -15,7 +15,7 @@
 #define SEGQ_TASK_API_TENANT_H
 
 #include "common/task/queue_name.h"
-#include "router/task_api/body.h"
+#include "common/submit/body.h"
 
 #define TENANT_WAIT_S     600  /* clients of language models do so */
 #define TENANT_WAIT_MOST  3600

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "router/state/router.h"
-#include "router/task_api/callback.h"
+#include "common/submit/callback.h"
 #include "router/task_api/tenant.h"
 
 struct task_call *call_new(struct tasking *t, struct httpd_req *req, uint32_t n, size_t bytes,

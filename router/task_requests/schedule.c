@@ -1,14 +1,11 @@
 /* schedule.c: see schedule.h. The first pool of a queue is the one that has it; the others are older. */
 #include "router/task_requests/schedule.h"
 
+#include "common/submit/schedule_body.h"
 #include "router/state/router.h"
 #include "router/task_api/schedule_json.h"
 #include "router/task_requests/ask.h"
 #include "router/task_requests/submission.h"
-
-/* Each tick has these of its own. */
-#define NOT_OF_TICKS (WITH(DELAY) | WITH(AT) | WITH(NAME) | WITH(IDEMPOTENCY_KEY) | WITH(THEN) | WITH(GROUP))
-#define MEMBERS      (SUBMIT_MEMBERS & ~NOT_OF_TICKS)
 
 static void answer(struct task_call *c, int code, const struct msg_task_schedule_ans *m)
 {
@@ -115,14 +112,7 @@ static void fill(struct task_call *c, const struct schedule_body *b, struct slic
 
     m->cron = call_text(c, b->cron);
     m->zone = call_text(c, b->zone);
-    m->every_ms = b->every;
-    m->jitter_ms = b->jitter;
-    m->overlap = (uint8_t)b->overlap;
-    m->catch_up = (uint8_t)b->catch_up;
-    m->catch_up_max = (uint32_t)b->catch_up_max;
-    m->from_ms = b->from;
-    m->until_ms = b->until;
-    m->paused = b->paused;
+    schedule_numbers(m, b);
     m->text = (struct bytes_of){ (uint32_t)text.n, (const uint8_t *)text.p };
     m->put = submit_row(c, &b->task, bytes, true);
     m->put.queue = ""; /* the schedule's */
@@ -150,7 +140,7 @@ void schedule_put(struct tasking *t, const struct task_asked *x)
     }
     if (x->q->body.n > 0)
         text.p = memcpy(copy, x->q->body.p, x->q->body.n); /* reading changes what is read */
-    why = schedule_body_read(&b, x->q->body, MEMBERS, &e)
+    why = schedule_body_read(&b, x->q->body, TICK_MEMBERS, &e)
               ? submit_unfit(t, w, &b.task, &bytes, &problem, &e) : e.text;
     if (why == NULL)
         why = submit_cost(w, x->tenant, &b.task, bytes, &problem);

@@ -1,7 +1,6 @@
 /* submission.c: see submission.h. */
 #include "router/task_requests/submission.h"
 
-#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,31 +9,6 @@
 #include "common/task/payload.h"
 #include "common/wire/codec.h"
 #include "router/task_api/call_cost.h"
-
-/* The meaning of "another payload": every router must say the same, in every release. */
-static uint64_t digest_of(const void *p, size_t n)
-{
-    static const uint8_t key[crypto_shorthash_siphash24_KEYBYTES] = "segq payload"; /* public */
-    uint64_t h;
-
-    crypto_shorthash_siphash24((uint8_t *)&h, p, n, key);
-    return h;
-}
-
-/* The parts of a call that count: its method, path and body. Its headers have what changes from one try to the next:
- * a trace, a number of the request, the gateways on the way. */
-uint64_t submit_digest_of_call(struct slice form)
-{
-    struct call c;
-    uint64_t h[3];
-
-    if (call_unpack((const uint8_t *)form.p, form.n, &c) < 0)
-        return digest_of(form.p, form.n);
-    h[0] = digest_of(c.method.p, c.method.n);
-    h[1] = digest_of(c.path.p, c.path.n);
-    h[2] = c.file.length > 0 ? digest_of(c.file.sha256, sizeof(c.file.sha256)) : digest_of(c.body.p, c.body.n);
-    return digest_of(h, sizeof(h));
-}
 
 /* Most submissions have no name, group or labels: nothing is copied for these. */
 static const char *text_of(struct task_call *c, struct slice text)
@@ -65,11 +39,6 @@ static void put_key(struct task_call *c, struct task_put *put, struct slice key)
     }
 }
 
-uint64_t submit_digest(struct slice bytes, bool is_call)
-{
-    return is_call ? submit_digest_of_call(bytes) : digest_of(bytes.p, bytes.n);
-}
-
 struct task_put submit_row(struct task_call *c, const struct task_body *b, struct slice bytes,
                            bool named)
 {
@@ -95,23 +64,6 @@ struct task_put submit_row(struct task_call *c, const struct task_body *b, struc
     return put;
 }
 
-/* NULL: what it carries is of its queue's kind; else a sentence of ours. */
-static const char *kind_wrong(const struct task_way *w, const struct task_body *b)
-{
-    bool call = (b->has & CALL_MEMBERS) != 0;
-
-    if (call && (b->has & WITH(PAYLOAD)) != 0)
-        return "payload, and a call (path, method, headers, body), exclude each other";
-    if ((b->has & WITH(PAYLOAD_BASE64)) != 0 && w != NULL && w->endpoint[0] != '\0')
-        return "payload_base64 is for workers; the tasks of this queue are calls to its endpoint: body_base64";
-    if (call && w != NULL && w->endpoint[0] == '\0')
-        return "path, method, headers and body are for queues with an endpoint; this one has none: "
-               "payload";
-    if ((call || (w != NULL && w->endpoint[0] != '\0')) && (b->has & WITH(PATH)) == 0)
-        return "path is missing: the tasks of this queue are calls to its endpoint";
-    return NULL;
-}
-
 const char *submit_size_wrong(const struct tasking *t, const struct task_way *w, size_t body_n,
                               size_t n, enum api_problem *p)
 {
@@ -126,50 +78,14 @@ const char *submit_size_wrong(const struct tasking *t, const struct task_way *w,
                              : NULL;
 }
 
-/* NULL: b->payload is in its form. */
-static const char *pack_bytes(struct tasking *t, struct task_body *b, size_t *body_n)
-{
-    int64_t n = b->raw ? (int64_t)b->payload_base64.n : callback_base64(b->payload_base64);
-
-    if (n < 0)
-        return "payload_base64 must be base64, with padding";
-    if ((b->has & (WITH(PAYLOAD) | CALL_MEMBERS)) != 0)
-        return "payload, payload_base64, and a call (path, method, headers, body), exclude each other";
-    payload_pack(&t->form, (struct call_span){ b->content_type.p, b->content_type.n },
-                 (struct call_span){ b->payload_base64.p, (size_t)n });
-    b->payload = (struct slice){ (char *)t->form.data, t->form.len };
-    *body_n = (size_t)n;
-    return NULL;
-}
-
 const char *submit_unfit(struct tasking *t, const struct task_way *w, struct task_body *b,
                          struct slice *bytes, enum api_problem *p, struct body_error *e)
 {
-    const char *why = kind_wrong(w, b);
-    size_t body_n = b->payload.n;
+    size_t body_n;
+    const char *why = submit_carries(&t->form, w != NULL ? w->endpoint : NULL, b, bytes, &body_n, e);
 
     *p = API_BAD_REQUEST;
-    *bytes = b->payload;
-    if (why != NULL)
-        return why;
-    if ((b->has & WITH(DELAY)) != 0 && (b->has & WITH(AT)) != 0)
-        return "delay and at exclude each other";
-    if (!task_body_keeps_or_drops(b))
-        return "result must be \"keep\" or \"drop\"";
-    if ((b->has & WITH(CONTENT_TYPE)) != 0 && (b->has & WITH(PAYLOAD_BASE64)) == 0)
-        return "content_type is for payload_base64: a payload is JSON";
-    buf_reset(&t->form);
-    if ((b->has & WITH(PAYLOAD_BASE64)) != 0) {
-        why = pack_bytes(t, b, &body_n);
-        if (why != NULL)
-            return why;
-        *bytes = b->payload;
-    } else if ((b->has & CALL_MEMBERS) != 0) {
-        if (!callback_of_body(&t->form, b, &body_n, e))
-            return e->text;
-        *bytes = (struct slice){ (char *)t->form.data, t->form.len };
-    }
-    return submit_size_wrong(t, w, body_n, bytes->n, p);
+    return why != NULL ? why : submit_size_wrong(t, w, body_n, bytes->n, p);
 }
 
 const char *submit_cost(const struct task_way *w, const struct tenant *tenant, struct task_body *b,
@@ -238,24 +154,17 @@ static const char *queue_wrong(struct packing *k, const struct task_body *b, con
 static const char *put(struct packing *k, const struct task_body *b, const struct task_way *w,
                        struct slice bytes, const struct buf *then, bool holes, struct buf *out)
 {
-    const char *slash = b->key.n > 0 ? memchr(b->key.p, '/', b->key.n) : NULL;
-    size_t first = slash != NULL ? (size_t)(slash - b->key.p) : b->key.n;
     struct arena mem;
     struct task_put row;
     struct msg m = { .type = MSG_TASK_PUT, .task_put = { 1, &row } };
     int rc;
 
     arena_init(&mem);
-    row = (struct task_put){
-        .part = w->part, .queue = arena_strndup(&mem, b->queue.p, b->queue.n),
-        .key1 = arena_strndup(&mem, b->key.p, first),
-        .key2 = slash != NULL ? arena_strndup(&mem, slash + 1, b->key.n - first - 1) : "",
-        .name = "", .group = "", .priority = (uint8_t)b->priority, .order = b->order, .delay_ms = b->delay,
-        .own = task_body_own(b, arena_strndup(&mem, b->labels.p, b->labels.n)),
-        .body = { (uint32_t)bytes.n, (const uint8_t *)bytes.p },
-        .then = { (uint32_t)then->len, then->data },
-        .chain = (uint8_t)((bytes.p != b->payload.p ? CHAIN_CALL : 0) | (holes ? CHAIN_HOLES : 0)),
-    };
+    row = submit_put(&mem, b, bytes);
+    row.part = w->part;
+    row.queue = arena_strndup(&mem, b->queue.p, b->queue.n);
+    row.then = (struct bytes_of){ (uint32_t)then->len, then->data };
+    row.chain = (uint8_t)((bytes.p != b->payload.p ? CHAIN_CALL : 0) | (holes ? CHAIN_HOLES : 0));
     rc = mem.failed ? SQ_ENOMEM : msg_encode(&m, out);
     arena_fini(&mem);
     if (rc == SQ_ENOMEM || out->failed)

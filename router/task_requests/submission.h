@@ -3,14 +3,9 @@
 #ifndef SEGQ_ROUTER_SUBMISSION_H
 #define SEGQ_ROUTER_SUBMISSION_H
 
-#include "router/task_api/callback.h"
+#include "common/submit/submission.h"
 #include "router/task_requests/call.h"
 
-#define SUBMIT_MEMBERS                                                                       \
-    (CALL_MEMBERS | WITH(PAYLOAD) | WITH(KEY) | WITH(DELAY) | WITH(AT) | WITH(PRIORITY) |    \
-     WITH(ORDER) | WITH(NAME) | WITH(IDEMPOTENCY_KEY) | WITH(TTL) | WITH(MAX_ATTEMPTS) |     \
-     WITH(RETRY) | WITH(LABELS) | WITH(RESULT) | WITH(UNIQUE) | WITH(COST) | WITH(THEN) |      \
-     WITH(GROUP) | WITH(PAYLOAD_BASE64) | WITH(CONTENT_TYPE))
 #define SUBMIT_ROOM 8 /* ends of a row's texts */
 /* *bytes: what the task carries: its payload, or the form of its call, in t->form. NULL: it may be
  * asked; else a sentence, which may be e's. w: of the queue; NULL: none is known. A payload that is no JSON is
@@ -27,10 +22,6 @@ const char *submit_size_wrong(const struct tasking *t, const struct task_way *w,
 /* The row, with its texts in the call's memory. named: the same again shall be known by its payload. */
 struct task_put submit_row(struct task_call *c, const struct task_body *b, struct slice bytes,
                            bool named);
-
-/* The meaning of "another payload" of a call: every router says the same, in every release. */
-uint64_t submit_digest_of_call(struct slice form);
-uint64_t submit_digest(struct slice bytes, bool is_call);
 
 /* ---- tasks behind a task (`then` of a submission): read, checked and packed as they will be submitted. What becomes
  * of them when their turn has come: notice.h ---- */

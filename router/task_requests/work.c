@@ -7,7 +7,7 @@
 #include "common/task/payload.h"
 #include "common/task/queue_name.h"
 #include "router/state/router.h"
-#include "router/task_api/callback.h"
+#include "common/submit/callback.h"
 #include "router/task_requests/ask.h"
 #include "router/task_requests/call.h"
 #include "router/task_requests/strays.h"

@@ -211,6 +211,13 @@ void tasktab_tell_schedules(struct part *p, const char *queue, struct msg_task_s
     schedules_ask(&p->schedules, &h, &q, p->tab->now.wall_ms, &p->e.log, a, mem);
 }
 
+void tasktab_do_schedule(struct part *p, const struct msg_task_do *q, struct msg_task_do_ans *m, struct arena *mem)
+{
+    struct schedules_host h = host_of(p);
+
+    schedules_do(&p->schedules, &h, q, p->tab->now.wall_ms, &p->e.log, m, mem);
+}
+
 uint8_t tasktab_run_schedule(struct part *p, const char *queue, const char *name, struct arena *mem)
 {
     const struct msg_task_schedule q = { .verb = SCHEDULE_GET, .queue = queue, .name = name, .run = true };

@@ -35,6 +35,8 @@ uint8_t tasktab_run_schedule(struct part *p, const char *queue, const char *name
 /* Lists those of a queue. */
 void tasktab_tell_schedules(struct part *p, const char *queue, struct msg_task_schedule_ans *a,
                             struct arena *mem);
+/* Looks at one, defines it, deletes it, for an operator: schedules_do(). */
+void tasktab_do_schedule(struct part *p, const struct msg_task_do *q, struct msg_task_do_ans *m, struct arena *mem);
 /* Makes the tasks of what is due; the partition's clock has run. */
 void tasktab_schedules_advance(struct tasktab *t, struct part *p);
 void tasktab_schedule(struct tasktab *t, struct asker a, const struct msg_task_schedule *q,

@@ -374,6 +374,10 @@ static void carry_out(struct tasktab *t, const struct msg_task_do *q, struct msg
         m->done = m->code == CODE_DONE;
         return;
     }
+    if (q->verb == DO_PUT_SCHEDULE || q->verb == DO_DROP_SCHEDULE) {
+        tasktab_do_schedule(p, q, m, &out->mem);
+        return;
+    }
     if (q->verb == DO_RESUBMIT) {
         resubmit(t, p, q, m, out);
         return;
@@ -395,7 +399,7 @@ void tasktab_do(struct tasktab *t, struct asker a, const struct msg_task_do *q,
 {
     struct msg_task_do_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_DO_ANS)->task_do_ans;
     bool asks = q->verb == DO_LOOK || q->verb == DO_LIST || q->verb == DO_KEYS ||
-                q->verb == DO_SCHEDULES || q->verb == DO_FIRST || q->verb == DO_EXPORT || q->verb == DO_BODY;
+                q->verb == DO_SCHEDULES || q->verb == DO_FIRST || q->verb == DO_EXPORT || q->verb == DO_BODY || q->verb == DO_SCHEDULE;
     struct part *p = asks ? tasktab_owned(t, q->part, q->epoch) : NULL;
 
     if (((q->verb == DO_LIST || (q->verb >= DO_KEYS && q->verb < DO_BODY)) && q->most == 0) ||
@@ -415,6 +419,8 @@ void tasktab_do(struct tasktab *t, struct asker a, const struct msg_task_do *q,
         do_first(p, q, m, out);
     else if (q->verb == DO_EXPORT)
         export(t, p, q, m, out);
+    else if (q->verb == DO_SCHEDULE)
+        tasktab_do_schedule(p, q, m, &out->mem);
     else if (q->verb == DO_BODY)
         body(t, p, q->no, m, out);
     else

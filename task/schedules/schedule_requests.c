@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/task/rules.h"
+#include "common/submit/schedule_body.h"
 #include "common/wire/codec.h"
 
 static struct task_schedule *find(const struct schedules *s, const struct msg_task_schedule *q)
@@ -34,7 +35,7 @@ static const char *wrong(const struct schedules *s, const struct msg_task_schedu
     if (q->catch_up == CATCH_UP_ALL && q->catch_up_max == 0)
         return "nothing is made up for";
     if (q->zone[0] != '\0' && (!zone_name_ok(q->zone) || !zone_offset(&z, 0, &offset)))
-        return "this zone is not known: is tzdata installed where task nodes run?";
+        return "zone: this one is not known: is tzdata installed where task nodes run?";
     return recur_wrong(&r);
 }
 
@@ -232,4 +233,80 @@ void schedules_ask(struct schedules *s, const struct schedules_host *h,
         delete(s, q, wall_ms, log, a);
         break;
     }
+}
+
+/* ---- operators' questions ---------------------------------------------------------------- */
+
+/* Appends it as it is, in memory of the answer's own. UNKNOWN: it is not there. */
+static uint8_t tell_one(const struct schedules *s, const struct schedules_host *h,
+                        const struct msg_task_schedule *q, struct msg_task_do_ans *m, struct arena *mem)
+{
+    struct schedule_row *row = &m->schedules[m->n_schedules];
+    struct msg_task_schedule_ans a = { .code = CODE_DONE };
+
+    look(s, h, q, &a, mem);
+    if (a.code != CODE_DONE)
+        return a.code;
+    *row = *a.v;
+    row->name = arena_strdup(mem, row->name);
+    if (row->text.n > 0)
+        row->text.p = arena_memdup(mem, row->text.p, row->text.n);
+    if (mem->failed)
+        return CODE_BUSY;
+    m->n_schedules++;
+    return CODE_DONE;
+}
+
+/* False: *k is none, or another one than the question is about. */
+static bool read_put(const struct msg_task_do *q, struct msg_task_schedule *k, struct arena *mem)
+{
+    struct msg *m = arena_alloc(mem, sizeof(*m));
+
+    if (m == NULL || msg_decode(MSG_TASK_SCHEDULE, q->body.p, q->body.n, mem, m) < 0)
+        return false;
+    *k = m->task_schedule;
+    return k->verb == SCHEDULE_PUT && strcmp(k->queue, q->queue) == 0 && strcmp(k->name, q->key1) == 0;
+}
+
+/* Carries the change out, of one that is at the version that was asked for. */
+static void change(struct schedules *s, const struct schedules_host *h, const struct msg_task_do *q, int64_t wall_ms,
+                   struct buf *log, struct msg_task_do_ans *m, struct arena *mem)
+{
+    struct msg_task_schedule k = { .verb = SCHEDULE_DELETE, .queue = q->queue, .name = q->key1 };
+    struct msg_task_schedule_ans a;
+
+    if (q->verb == DO_PUT_SCHEDULE && !read_put(q, &k, mem)) {
+        m->code = mem->failed ? CODE_BUSY : CODE_INVALID;
+        return;
+    }
+    schedules_ask(s, h, &k, wall_ms, log, &a, mem);
+    m->code = a.code;
+    m->why = a.why;
+    if (q->verb == DO_DROP_SCHEDULE || (a.code != CODE_DONE && a.code != CODE_SAME))
+        return;
+    if (m->n_schedules > 0)
+        m->schedules[1] = m->schedules[0]; /* the old definition */
+    m->n_schedules = 0;
+    if (tell_one(s, h, &k, m, mem) != CODE_DONE)
+        m->code = CODE_BUSY; /* done: who asks again is told so */
+    else if (!a.fresh)
+        m->n_schedules = 2;
+}
+
+void schedules_do(struct schedules *s, const struct schedules_host *h, const struct msg_task_do *q, int64_t wall_ms,
+                  struct buf *log, struct msg_task_do_ans *m, struct arena *mem)
+{
+    const struct msg_task_schedule k = { .verb = SCHEDULE_GET, .queue = q->queue, .name = q->key1 };
+    uint64_t version = SCHEDULE_ABSENT;
+
+    m->schedules = arena_array(mem, 2, sizeof(*m->schedules));
+    m->code = m->schedules != NULL ? tell_one(s, h, &k, m, mem) : CODE_BUSY;
+    if (m->code == CODE_BUSY || q->verb == DO_SCHEDULE)
+        return;
+    if (m->code == CODE_DONE)
+        version = schedule_version(m->schedules->text.p, m->schedules->text.n);
+    if (q->version != 0 && q->version != version)
+        m->code = CODE_CONFLICT;
+    else
+        change(s, h, q, wall_ms, log, m, mem);
 }

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "common/ticket/task_token.h"
-#include "router/task_api/body.h"
+#include "common/submit/body.h"
 #include "router/task_api/path.h"
 #include "router/task_api/rights.h"
-#include "router/task_api/schedule_json.h"
+#include "common/submit/schedule_body.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -64,6 +64,17 @@ static inline uint64_t mv_cost(const struct mv *w, unsigned task)
     return w->costs == 0 ? 1 : 1 + task * 7 % w->costs;
 }
 
+/* The definition as an operator's order, which a manager hands on. */
+static inline void mv_as_order(struct msg *m, struct buf *body)
+{
+    const struct msg_task_schedule k = m->task_schedule;
+
+    if (msg_encode(m, body) == 0)
+        *m = (struct msg){ .type = MSG_TASK_DO,
+                           .task_do = { .part = k.part, .epoch = k.epoch, .verb = DO_PUT_SCHEDULE, .queue = k.queue,
+                                        .key1 = k.name, .body = { (uint32_t)body->len, body->data } } };
+}
+
 static inline void mv_ask_send(struct mv *w, struct mv_ask *k)
 {
     const struct map_part *p = mv_share(w, k->queue);
@@ -109,6 +120,8 @@ static inline void mv_ask_send(struct mv *w, struct mv_ask *k)
         m.task_schedule.put = (struct task_put){ .queue = "", .key1 = "", .key2 = "", .name = "",
                                                  .digest = 1, .own.labels = "",
                                                  .body = { 4, (const uint8_t *)"beat" } };
+        if (k->queue % 2 == 1)
+            mv_as_order(&m, &form);
     } else if (k->kind == MV_TAKE) {
         m = (struct msg){ .type = MSG_TASK_TAKE,
                           .task_take = { p->part, p->epoch, queue, 3, MV_LEASE,
@@ -243,6 +256,10 @@ static inline void mv_answer(struct mv *w, uint64_t rid, const struct msg *m)
         mv_answer_put(w, k, &m->task_put_ans.v[0]);
     } else if (m->type == MSG_TASK_SCHEDULE_ANS) {
         mv_answer_schedule(w, k, m->task_schedule_ans.code);
+    } else if (m->type == MSG_TASK_DO_ANS) {
+        if (m->task_do_ans.code == CODE_DONE && m->task_do_ans.n_schedules == 0)
+            MV_BAD(w, "the schedule of queue %u is made, and is not told", k->queue);
+        mv_answer_schedule(w, k, m->task_do_ans.code);
     } else if (m->type == MSG_TASK_SETTLE_ANS) {
         mv_answer_ack(w, k, m->task_settle_ans.v[0].code);
     } else if (m->type == MSG_TASK_TAKE_ANS) {

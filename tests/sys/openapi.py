@@ -244,6 +244,7 @@ def tasks(a):
     a.ask("POST", "/v1/schedules/images/weekly/run", want=404, **server)
     order = "/v1/admin/task-queues/images/tasks/schedules/nightly/run"
     a.ask("POST", order, want=200)
+    schedules(a)
     a.ask("DELETE", one, want=204, **server)
     a.ask("GET", one, want=404, **server)
     admin = "/v1/admin/tasks/" + new["task"]
@@ -343,6 +344,25 @@ def orders(a):
         a.ask("POST", "/v1/admin/nodes/nobody/" + verb, want=404)
     a.ask("POST", "/v1/admin/nodes/segment.1/forget", want=409)
     a.ask("POST", "/v1/admin/nodes/nobody/forget", want=404)
+
+
+def schedules(a):
+    one, mine = "/v1/admin/task-queues/images/tasks/schedules/nightly", {"every": "1h", "task": {"payload": 1}}
+    other = one.replace("nightly", "weekly")
+    for method, body in (("GET", None), ("PATCH", {"paused": True}), ("DELETE", None)):
+        a.ask(method, other, body, 404)
+    a.ask("GET", one, want=200)
+    a.ask("PUT", other, mine, 201, **{"If-None-Match": "*"})
+    a.ask("PUT", other, mine, 412, **{"If-None-Match": "*"})
+    a.ask("PUT", other, mine, 200)
+    a.ask("PUT", other, {"every": "1ms", "task": {}}, 400)
+    a.ask("PUT", other, {"every": "1h", "task": {"payload": "x" * 17000}}, 413)
+    a.ask("PATCH", other, {"paused": True, "jitter": None}, 200)
+    a.ask("PATCH", other, {"paused": True}, 412, **{"If-Match": '"2"'})
+    a.ask("DELETE", other, None, 412, **{"If-Match": '"2"'})
+    a.ask("DELETE", other, want=200)
+    a.ask("GET", "/v1/admin/ticks?cron=@daily&zone=Europe%2FBerlin", want=200)
+    a.ask("GET", "/v1/admin/ticks?cron=61", want=400)
 
 
 def pools(a):

@@ -26,10 +26,10 @@ wait_for 10 "it fires; another router says so, too" beats $((first + 1))
 
 # ---- meanwhile: others
 check_eq "what is wrong is said by its field" "$(put bad '{"cron":"61 * * * *","task":{"payload":1}}')" \
-    "minute: 61 is not in 0-59 400"
+    "cron: minute: 61 is not in 0-59 400"
 check_eq "  and an unknown zone" "$(put bad '{"cron":"@daily","zone":"Mars/Base","task":{"payload":1}}')" \
-    "this zone is not known: is tzdata installed where task nodes run? 400"
-check_eq "  and a task's name" "$(put bad '{"cron":"@daily","task":{"payload":1,"name":"x"}}')" "unknown member name 400"
+    "zone: this one is not known: is tzdata installed where task nodes run? 400"
+check_eq "  and a task's name" "$(put bad '{"cron":"@daily","task":{"payload":1,"name":"x"}}')" "task: unknown member name 400"
 check_eq "  and two kinds of times" "$(put bad '{"cron":"@daily","every":"1s","task":{"payload":1}}')" \
     "a schedule needs cron or every, and not both 400"
 check_eq "  and no queue" "$(call_status -X PUT -d '{"every":"1s","task":{"payload":1}}' "$R/v1/schedules/x")" 404

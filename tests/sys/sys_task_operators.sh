@@ -314,10 +314,52 @@ busy() { http "http://127.0.0.1:$((PORT + 47))/metrics" | grep -q '^segq_task_qu
 wait_for 10 "the task node has metrics of its busiest queues" busy
 ctl pool set images warn_waiting=0
 
+# ---- schedules: defined, changed, deleted by operators and by servers
+SCHED=/v1/admin/task-queues/ride/9/tasks/schedules
+ctl task schedules add ride/9 nightly cron='30 2 * * *' zone=Europe/Berlin task='{"payload":{"n":1.10}}'
+check "an operator defines a schedule" says '^task: - -> "22 bytes '
+check "  and is told when it fires, by the zone's clocks" says '^fires: 2.*T02:30:00\+0[12]:00, .*T02:30:00\+0[12]:00, '
+ctl task schedules add ride/9 nightly every=1h task='{"payload":1}'
+check "one of a name that is taken is not made" complains 'exists already; PATCH changes it'
+ctl task schedules set ride/9 nightly cron='30 25 * * *'
+check "what is wrong is said by its field, with the range" complains 'cron: hour: 25 is not in 0-23'
+ctl task schedules set ride/9 nightly task='{"path":"/x"}'
+check "  also of its task" complains 'task: path, method, headers and body are for queues with an endpoint'
+server() { task_call "$R/v1/schedules/ride/9/nightly" "$@"; }
+check_eq "a server reads the same, byte for byte" "$(server | sed 's/.*"task":{"payload"/{"payload"/')" '{"payload":{"n":1.10}}}}'
+patch_at() { http -X PATCH -H "Authorization: Bearer $(admin_token)" -H "If-Match: \"$1\"" -d "$2" "$A$SCHED/nightly"; }
+tag=$(admin GET "$SCHED/nightly" | jq .version)
+ctl task schedules pause ride/9 nightly
+check "a pause: from what to what" says '^paused: - -> true$'
+check "  it fires no more" says '^fires: not again$'
+check_eq "whoever looked before that changes nothing" \
+    "$(patch_at "$tag" '{"zone":"UTC"}' | field detail)" 'schedule nightly was changed meanwhile: look at it again'
+check_eq "a server defines the same name" "$(server -X PUT -H 'Content-Type: application/json' -d '{"every":"1h","task":{"payload":2}}' -o /dev/null -w '%{http_code}')" 200
+ctl task schedules set ride/9 nightly every=2h jitter=30s
+check "  an operator changes what it said" says '^every: "1h" -> "2h"$'
+check_eq "  it says so in the log of operators" "$(admin GET /v1/admin/audit | jq -c '.entries[0] | [.kind, .name, .changes[0]]')" \
+    '["schedule","ride/9 nightly",{"key":"every","from":"1h","to":"2h"}]'
+ctl task schedules show ride/9 nightly
+check "  the rest is as the server had it" says '^task: ."payload":2.$'
+ctl task schedules set ride/9 nightly jitter=null
+check "null takes a key away" says '^jitter: "30s" -> -$'
+check_eq "when one would fire is told before it is made" \
+    "$(admin GET '/v1/admin/ticks?cron=30%202%20*%20*%20*&zone=Europe/Berlin' | jq -c '.ticks | length')" 3
+check_eq "  where clocks change, at the change" \
+    "$(admin GET "/v1/admin/ticks?cron=30%202%20*%20*%20*&zone=Europe/Berlin&from=$(date -ud 2037-03-28 +%s)" | jq -r '[.ticks[].local[5:]] | join(" ")')" \
+    '03-28T02:30:00+01:00 03-29T03:00:00+02:00 03-30T02:30:00+02:00'
+check_eq "  or why not" "$(admin GET '/v1/admin/ticks?cron=@daily&zone=Mars/Base' | field detail)" 'zone: there is no Mars/Base here'
+ctl task schedules delete ride/9 nightly
+check "it is deleted" says '^every: "2h" -> -$'
+ctl task schedules delete ride/9 nightly
+check "  once" complains 'queue ride/9 has no schedule nightly'
+
 # ---- a node that is away
 ctl status
 check "status has pools and task nodes" says '^task\.0 +up( .*)? 3 +0 '
 pid=$(pid_of task.0)
 kill -STOP "$pid"
 check_eq "a node that is silent: 503" "$(why "$one" .code)" queue_unavailable
+late=$(admin PUT "$SCHED/late" '{"every":"1h","task":{"payload":2}}' | field detail)
+check "  also of a schedule: $late" grep -qE '^task node task.0, which has the queue, (is away|did not answer in time; it may have been done)' <<<"$late"
 kill -CONT "$pid"

@@ -5,6 +5,7 @@
 #include "tests/lib/criterion.h"
 #include <string.h>
 
+#include "common/submit/schedule_body.h"
 #include "router/task_api/path.h"
 
 #define MAY (WITH(PAYLOAD) | WITH(KEY) | WITH(PATH) | WITH(LABELS))
@@ -47,14 +48,14 @@ Test(schedule_body, what_is_wrong_is_said)
         { "{\"task\":{},\"every\":\"500ms\"}", "every must be a time such as \"15m\", of 1 second to 400 days" },
         { "{\"task\":{},\"every\":1.5}", "every must be 1 second to 400 days, in whole seconds" },
         { "{\"task\":{},\"every\":1,\"zone\":\"UTC\"}", "a zone is for cron; every counts in UTC" },
-        { "{\"task\":{},\"cron\":\"* * * * 9\"}", "day of the week: 9 is not in 0-7" },
+        { "{\"task\":{},\"cron\":\"* * * * 9\"}", "cron: day of the week: 9 is not in 0-7" },
         { "{\"task\":{},\"cron\":7}", "cron must be a string of five fields, or @daily and its like" },
         { "{\"task\":{},\"cron\":\"@daily\",\"zone\":\"../etc\"}",
-          "must be a time zone's name, such as \"Europe/Berlin\"" },
+          "zone must be a time zone's name, such as \"Europe/Berlin\"" },
         { "{\"task\":7,\"every\":1}", "task must be an object" },
-        { "{\"task\":{\"name\":\"x\"},\"every\":1}", "unknown member name" },
+        { "{\"task\":{\"name\":\"x\"},\"every\":1}", "task: unknown member name" },
         { "{\"task\":{\"key\":\"\"},\"every\":1}",
-          "key must be one or two levels (a/b), each of 1 to 64 visible ASCII characters" },
+          "task: key must be one or two levels (a/b), each of 1 to 64 visible ASCII characters" },
         { "{\"task\":{},\"every\":1,\"every\":2}", "every is there twice" },
         { "{\"task\":{},\"every\":1,\"evry\":2}", "unknown member evry; did you mean every?" },
         { "{\"task\":{},\"every\":1,\"overlap\":\"kill\"}",

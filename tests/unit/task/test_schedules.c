@@ -7,6 +7,7 @@
 #include "common/base/err.h"
 #include "common/base/log.h"
 #include "common/base/rng.h"
+#include "common/submit/schedule_body.h"
 #include "common/wire/codec.h"
 
 #define TASKS 4000
@@ -356,6 +357,90 @@ Test(schedules, the_same_definition_changes_nothing_another_counts_from_now_on)
     cr_expect_eq(ask(&q), CODE_DONE);
     until(START + 40050);
     cr_expect_eq(look("beat")->outcome, TICK_SKIPPED, "its task is still its own");
+}
+
+/* ---- operators ---- */
+
+static struct msg_task_do_ans told;
+
+static uint8_t order(enum task_do verb, const struct msg_task_schedule *k, uint64_t version)
+{
+    struct msg_task_do q = { .verb = verb, .queue = "q", .key1 = k->name, .version = version };
+    struct msg m = { .type = MSG_TASK_SCHEDULE, .task_schedule = *k };
+    struct buf b;
+
+    buf_init(&b);
+    cr_assert_eq(msg_encode(&m, &b), 0);
+    q.body = (struct bytes_of){ (uint32_t)b.len, b.data };
+    told = (struct msg_task_do_ans){ 0 };
+    schedules_do(&w.s, &host, &q, w.now, &w.log, &told, &w.mem);
+    buf_fini(&b);
+    write_down();
+    return told.code;
+}
+
+static bool is_text(const struct schedule_row *row, const char *text)
+{
+    return row->text.n == strlen(text) && memcmp(row->text.p, text, row->text.n) == 0;
+}
+
+static struct msg_task_schedule written(int64_t ms, const char *text)
+{
+    struct msg_task_schedule k = every("beat", ms);
+
+    k.text = (struct bytes_of){ (uint32_t)strlen(text), (const uint8_t *)text };
+    return k;
+}
+
+Test(schedules, an_operator_is_told_from_what_to_what)
+{
+    struct msg_task_schedule one = written(1000, "one"), two = written(2000, "two");
+
+    cr_expect_eq(order(DO_SCHEDULE, &one, 0), CODE_UNKNOWN);
+    cr_expect_eq(order(DO_DROP_SCHEDULE, &one, 0), CODE_UNKNOWN);
+    cr_assert_eq(order(DO_PUT_SCHEDULE, &one, 0), CODE_DONE);
+    cr_expect(told.n_schedules == 1 && is_text(told.schedules, "one") && told.schedules->n_next > 0);
+    cr_assert_eq(order(DO_PUT_SCHEDULE, &two, 0), CODE_DONE);
+    cr_expect(told.n_schedules == 2 && is_text(&told.schedules[0], "two") && is_text(&told.schedules[1], "one"));
+    cr_expect_eq(order(DO_PUT_SCHEDULE, &two, 0), CODE_SAME, "the answer was lost");
+    cr_expect(told.n_schedules == 2 && is_text(&told.schedules[1], "two"));
+    restart(false);
+    cr_expect_eq(order(DO_SCHEDULE, &one, 0), CODE_DONE);
+    cr_expect(told.n_schedules == 1 && is_text(told.schedules, "two"));
+    cr_assert_eq(order(DO_DROP_SCHEDULE, &one, 0), CODE_DONE);
+    cr_expect(told.n_schedules == 1 && is_text(told.schedules, "two") && strcmp(told.schedules->name, "beat") == 0);
+    cr_expect_eq(order(DO_SCHEDULE, &one, 0), CODE_UNKNOWN);
+}
+
+Test(schedules, of_two_operators_the_second_changes_nothing_unseen)
+{
+    struct msg_task_schedule one = written(1000, "one"), two = written(2000, "two"), three = written(3000, "three");
+    uint64_t seen = schedule_version("one", 3);
+
+    cr_expect_eq(order(DO_PUT_SCHEDULE, &one, seen), CODE_CONFLICT, "it is not there");
+    cr_expect_eq(told.n_schedules, 0);
+    cr_assert_eq(order(DO_PUT_SCHEDULE, &one, SCHEDULE_ABSENT), CODE_DONE);
+    cr_expect_eq(order(DO_PUT_SCHEDULE, &two, SCHEDULE_ABSENT), CODE_CONFLICT, "it is there");
+    cr_assert_eq(order(DO_PUT_SCHEDULE, &two, seen), CODE_DONE);
+    cr_expect_eq(order(DO_PUT_SCHEDULE, &three, seen), CODE_CONFLICT);
+    cr_expect(told.n_schedules == 1 && is_text(told.schedules, "two"), "as it is");
+    cr_expect_eq(order(DO_DROP_SCHEDULE, &one, seen), CODE_CONFLICT);
+    cr_assert_eq(ask(&three), CODE_DONE, "a router asks for no version");
+    cr_expect_eq(order(DO_DROP_SCHEDULE, &one, schedule_version("two", 3)), CODE_CONFLICT);
+    cr_expect_eq(order(DO_DROP_SCHEDULE, &one, schedule_version("three", 5)), CODE_DONE);
+}
+
+Test(schedules, an_order_that_is_none_changes_nothing)
+{
+    struct msg_task_schedule one = written(1500, "one"), other = every("other", 1000), look = every("beat", 1000);
+
+    cr_expect_eq(order(DO_PUT_SCHEDULE, &one, 0), CODE_INVALID);
+    cr_expect_str_eq(told.why, "every must be 1 second to 400 days, in whole seconds");
+    look.verb = SCHEDULE_DELETE;
+    cr_expect_eq(order(DO_PUT_SCHEDULE, &look, 0), CODE_INVALID, "the body is no definition");
+    other.queue = "r";
+    cr_expect_eq(order(DO_PUT_SCHEDULE, &other, 0), CODE_INVALID, "of another queue");
+    cr_expect_eq(w.s.n, 0);
 }
 
 Test(schedules, paused_and_deleted_ones_fire_nothing)

@@ -1,7 +1,7 @@
 /* body_at.h: one value of a stranger's body by a pointer ("/options/size"): where routes and costs look into
  * it. Pure. Nothing is changed, or copied: what was read goes to the target. */
-#ifndef SEGQ_TASK_API_BODY_AT_H
-#define SEGQ_TASK_API_BODY_AT_H
+#ifndef SEGQ_SUBMIT_BODY_AT_H
+#define SEGQ_SUBMIT_BODY_AT_H
 
 #include "common/http/httpd.h"
 

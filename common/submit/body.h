@@ -1,13 +1,13 @@
 /* body.h: the bodies of requests about tasks: JSON objects whose members stand in one table
  * (json_members.h). Pure. A payload and a result are any JSON value, and are kept byte for byte. */
-#ifndef SEGQ_TASK_API_BODY_H
-#define SEGQ_TASK_API_BODY_H
+#ifndef SEGQ_SUBMIT_BODY_H
+#define SEGQ_SUBMIT_BODY_H
 
 #include "common/task/call.h"
 #include "common/task/rules.h"
 #include "common/task/state.h"
-#include "router/api/json_members.h"
-#include "router/gate/signed_claim.h"
+#include "common/ticket/token.h"
+#include "common/submit/json_members.h"
 
 #define TASK_WAIT_MAX_MS  60000
 #define TASK_LEASE_MAX_MS 43200000

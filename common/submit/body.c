@@ -1,5 +1,5 @@
 /* body.c: see body.h. */
-#include "router/task_api/body.h"
+#include "common/submit/body.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /* callback.h: tasks that are calls to an endpoint: the call form (common/task/call.h) of what a
  * caller says in JSON, or of a request that is to be passed on as it is. Pure. */
-#ifndef SEGQ_TASK_API_CALLBACK_H
-#define SEGQ_TASK_API_CALLBACK_H
+#ifndef SEGQ_SUBMIT_CALLBACK_H
+#define SEGQ_SUBMIT_CALLBACK_H
 
 #include "common/base/buf.h"
 #include "common/http/http.h"
-#include "router/task_api/body.h"
+#include "common/submit/body.h"
 
 /* Members of a submission that say a call; PATH is always among them. */
 #define CALL_MEMBERS                                                                     \

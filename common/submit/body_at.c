@@ -1,5 +1,5 @@
 /* body_at.c: see the header. */
-#include "router/task_api/body_at.h"
+#include "common/submit/body_at.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* json_members.c: see json_members.h. */
-#include "router/api/json_members.h"
+#include "common/submit/json_members.h"
 
 #include <assert.h>
 #include <string.h>

@@ -5,8 +5,8 @@
  * row, unknown ones are passed over (at most JSON_MEMBERS_MAX, each once). Times are "500ms",
  * "2s", "30m", "1h", "7d", or a number of seconds; a moment is a number of Unix seconds. Parts of a
  * millisecond are rounded up: nothing is early. */
-#ifndef SEGQ_ROUTER_API_JSON_MEMBERS_H
-#define SEGQ_ROUTER_API_JSON_MEMBERS_H
+#ifndef SEGQ_SUBMIT_JSON_MEMBERS_H
+#define SEGQ_SUBMIT_JSON_MEMBERS_H
 
 #include "common/json/json_scan.h"
 

@@ -1,5 +1,5 @@
 /* callback.c: see callback.h. */
-#include "router/task_api/callback.h"
+#include "common/submit/callback.h"
 
 #include <sodium.h>
 #include <string.h>

@@ -1,0 +1,156 @@
+/* submission.c: see submission.h. */
+#include "common/submit/submission.h"
+
+#include <sodium.h>
+#include <string.h>
+
+#include "common/submit/body_at.h"
+#include "common/task/payload.h"
+
+/* ---- its digest ---- */
+
+/* The meaning of "another payload": every router must say the same, in every release. */
+static uint64_t digest_of(const void *p, size_t n)
+{
+    static const uint8_t key[crypto_shorthash_siphash24_KEYBYTES] = "segq payload"; /* public */
+    uint64_t h;
+
+    crypto_shorthash_siphash24((uint8_t *)&h, p, n, key);
+    return h;
+}
+
+/* The parts of a call that count: its method, path and body. Its headers have what changes from one try to the next:
+ * a trace, a number of the request, the gateways on the way. */
+uint64_t submit_digest_of_call(struct slice form)
+{
+    struct call c;
+    uint64_t h[3];
+
+    if (call_unpack((const uint8_t *)form.p, form.n, &c) < 0)
+        return digest_of(form.p, form.n);
+    h[0] = digest_of(c.method.p, c.method.n);
+    h[1] = digest_of(c.path.p, c.path.n);
+    h[2] = c.file.length > 0 ? digest_of(c.file.sha256, sizeof(c.file.sha256)) : digest_of(c.body.p, c.body.n);
+    return digest_of(h, sizeof(h));
+}
+
+uint64_t submit_digest(struct slice bytes, bool is_call)
+{
+    return is_call ? submit_digest_of_call(bytes) : digest_of(bytes.p, bytes.n);
+}
+
+/* ---- what it carries ---- */
+
+/* NULL: what it carries is of its queue's kind; else a sentence of ours. */
+static const char *kind_wrong(const char *endpoint, const struct task_body *b)
+{
+    bool call = (b->has & CALL_MEMBERS) != 0;
+
+    if (call && (b->has & WITH(PAYLOAD)) != 0)
+        return "payload, and a call (path, method, headers, body), exclude each other";
+    if ((b->has & WITH(PAYLOAD_BASE64)) != 0 && endpoint != NULL && endpoint[0] != '\0')
+        return "payload_base64 is for workers; the tasks of this queue are calls to its endpoint: body_base64";
+    if (call && endpoint != NULL && endpoint[0] == '\0')
+        return "path, method, headers and body are for queues with an endpoint; this one has none: "
+               "payload";
+    if ((call || (endpoint != NULL && endpoint[0] != '\0')) && (b->has & WITH(PATH)) == 0)
+        return "path is missing: the tasks of this queue are calls to its endpoint";
+    return NULL;
+}
+
+/* NULL: b->payload is in its form. */
+static const char *pack_bytes(struct buf *form, struct task_body *b, size_t *body_n)
+{
+    int64_t n = b->raw ? (int64_t)b->payload_base64.n : callback_base64(b->payload_base64);
+
+    if (n < 0)
+        return "payload_base64 must be base64, with padding";
+    if ((b->has & (WITH(PAYLOAD) | CALL_MEMBERS)) != 0)
+        return "payload, payload_base64, and a call (path, method, headers, body), exclude each other";
+    payload_pack(form, (struct call_span){ b->content_type.p, b->content_type.n },
+                 (struct call_span){ b->payload_base64.p, (size_t)n });
+    b->payload = (struct slice){ (char *)form->data, form->len };
+    *body_n = (size_t)n;
+    return NULL;
+}
+
+const char *submit_carries(struct buf *form, const char *endpoint, struct task_body *b,
+                           struct slice *bytes, size_t *body_n, struct body_error *e)
+{
+    const char *why = kind_wrong(endpoint, b);
+
+    *body_n = b->payload.n;
+    *bytes = b->payload;
+    if (why != NULL)
+        return why;
+    if ((b->has & WITH(DELAY)) != 0 && (b->has & WITH(AT)) != 0)
+        return "delay and at exclude each other";
+    if (!task_body_keeps_or_drops(b))
+        return "result must be \"keep\" or \"drop\"";
+    if ((b->has & WITH(CONTENT_TYPE)) != 0 && (b->has & WITH(PAYLOAD_BASE64)) == 0)
+        return "content_type is for payload_base64: a payload is JSON";
+    buf_reset(form);
+    if ((b->has & WITH(PAYLOAD_BASE64)) != 0) {
+        why = pack_bytes(form, b, body_n);
+        if (why != NULL)
+            return why;
+        *bytes = b->payload;
+    } else if ((b->has & CALL_MEMBERS) != 0) {
+        if (!callback_of_body(form, b, body_n, e))
+            return e->text;
+        *bytes = (struct slice){ (char *)form->data, form->len };
+    }
+    return NULL;
+}
+
+/* ---- the row that it becomes ---- */
+
+struct task_put submit_put(struct arena *mem, const struct task_body *b, struct slice bytes)
+{
+    const char *slash = b->key.n > 0 ? memchr(b->key.p, '/', b->key.n) : NULL;
+    size_t first = slash != NULL ? (size_t)(slash - b->key.p) : b->key.n;
+
+    return (struct task_put){
+        .queue = "", .name = "", .group = "", .key1 = arena_strndup(mem, b->key.p, first),
+        .key2 = slash != NULL ? arena_strndup(mem, slash + 1, b->key.n - first - 1) : "",
+        .priority = (uint8_t)b->priority, .order = b->order, .delay_ms = b->delay,
+        .own = task_body_own(b, arena_strndup(mem, b->labels.p, b->labels.n)),
+        .body = { (uint32_t)bytes.n, (const uint8_t *)bytes.p },
+        .unique = { (uint32_t)b->unique.key.n, (const uint8_t *)b->unique.key.p },
+        .unique_while = (uint8_t)b->unique.lasts,
+        .on_conflict = (uint8_t)b->unique.on_conflict,
+    };
+}
+
+/* ---- its units ---- */
+
+/* Units that the body asks for. NULL, or why that is not known. */
+static const char *asked_units(const struct cost_rule *r, struct slice body, uint64_t length, uint64_t *asked)
+{
+    enum body_at at = AT_NOTHING;
+    struct slice raw;
+
+    *asked = 0;
+    if (r->pointer[0] != '\0')
+        at = body_at(body, length, r->pointer, &raw);
+    if (at == AT_TWICE)
+        return "the member that says how many units the call asks for is there twice";
+    if (at == AT_DEEP)
+        return "the JSON is nested too deeply to read how many units the call asks for";
+    if (at == AT_FOUND && !cost_number(raw.p, raw.n, asked))
+        *asked = 0;
+    return NULL;
+}
+
+const char *submit_units(const struct cost_rule *r, struct slice body, uint64_t length, int64_t *cost)
+{
+    uint64_t asked = 0;
+    const char *why = *cost == 0 ? asked_units(r, body, length, &asked) : NULL;
+
+    if (why != NULL)
+        return why;
+    if (length == BODY_UNKNOWN && r->per_byte != 0)
+        return "the endpoint counts bytes: a chunked body of more than 262144 bytes needs a Content-Length";
+    *cost = (int64_t)cost_estimate(r, (uint64_t)*cost, length, asked);
+    return NULL;
+}

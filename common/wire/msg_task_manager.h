@@ -300,7 +300,7 @@ enum task_do { /* a node answers CODE_INVALID to what it does not know */
     DO_RESUBMIT,     /* another task like one that is over, with `body`; the answer has the new one */
     DO_SCHEDULE,     /* schedule key1 of a queue, with its definition; asks nothing else */
     DO_PUT_SCHEDULE, /* `body`, a TASK_SCHEDULE, is its definition now; the answer has it as it is, and as it was */
-    DO_DROP_SCHEDULE, /* it goes; the answer has it as it was */
+    DO_DROP_SCHEDULE, /* delete it; the answer has it as it was */
     DO_NVERBS
 };
 

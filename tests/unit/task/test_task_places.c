@@ -73,6 +73,7 @@ Test(task_places, are_told_when_they_change_and_all_of_a_link_together)
     for (unsigned i = 0; i < 3; i++) {
         cr_expect_eq(seen.last[rid[i] % 100].state, TASK_WAITING);
         cr_expect_eq(seen.last[rid[i] % 100].position, i + 1);
+        cr_expect_eq(seen.last[rid[i] % 100].ahead_of_priority, i + 1, "and one");
     }
     cr_expect_eq(seen.last[running % 100].state, TASK_RUNNING);
     cr_expect_eq(seen.n[silent % 100], 0);

@@ -147,6 +147,25 @@ int figures_waits(struct figures *f, const struct person *v, const struct night_
     return 0;
 }
 
+void figures_people(struct figures *f, uint32_t k)
+{
+    uint64_t *const sums[] = { &f->people, &f->joined, &f->refused, &f->admitted, &f->gave_up, &f->timed_out,
+                               &f->no_shows, &f->waiting, &f->ready, &f->coming, &f->polls, &f->held, &f->late,
+                               &f->thrown_out, &f->overtaken, &f->out_of_order, &f->grew, &f->still,
+                               &f->second_places, &f->bots, &f->bots_in, &f->bots_refused };
+    struct bin *const bins[] = { &f->all, f->bin, f->lane };
+    const unsigned n[] = { 1, FIGURES_BINS, LANES_MAX };
+
+    for (size_t i = 0; i < ARRAY_LEN(sums); i++)
+        *sums[i] *= k;
+    for (size_t i = 0; i < ARRAY_LEN(bins); i++)
+        for (unsigned j = 0; j < n[i]; j++) {
+            bins[i][j].came *= k;
+            bins[i][j].in *= k;
+        }
+    f->per_row = k;
+}
+
 /* ---- promises ---- */
 
 double figures_most_cpu(const struct figures *f, uint32_t first, uint32_t end, uint32_t *proc, uint32_t *at_s)

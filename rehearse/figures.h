@@ -13,6 +13,7 @@
 struct second {
     uint32_t waiting, joined, released, inside, polls, gave_up;
     float allowed, backend;
+    float tail; /* share of a core that the busiest lane's tail takes */
     uint8_t why; /* place in figures.why: it limited */
 };
 
@@ -32,6 +33,7 @@ struct figures {
     struct second *s; /* owned: n */
     float *cpu;       /* owned: n times procs: share of a core; routers, then nodes */
     uint32_t n, procs, routers;
+    uint32_t per_row; /* people of a row */
     char why[FIGURES_WHYS][NAME_MAX_LEN + 1];
     uint32_t why_s[FIGURES_WHYS], n_why;
     struct mark mark[FIGURES_MARKS];
@@ -56,6 +58,9 @@ void figures_mark(struct figures *f, uint32_t ms, const char *fmt, ...) SQ_PRINT
 /* Waits, of the rows; past: NULL, or what the same people had. SQ_ENOMEM. */
 SQ_CHECK int figures_waits(struct figures *f, const struct person *v, const struct night_past *past, uint32_t n,
                            unsigned lanes, uint32_t for_ms);
+
+/* From rows to people, of which each has k. */
+void figures_people(struct figures *f, uint32_t k);
 
 /* A promise, judged. */
 struct verdict {

@@ -12,7 +12,7 @@ static void backend_tick(struct play *p)
     const struct night_backend *b = &p->n->backend;
 
     p->entries *= 0.9; /* a mean over a second; those of a tick are added as they come */
-    p->value = b->base + b->per_person * p->inside + b->per_release * p->entries;
+    p->value = b->base + b->per_person * p->inside * p->k + b->per_release * p->entries * p->k;
     if (p->now < p->down_until) {
         p->value = 0;
         return;
@@ -39,7 +39,10 @@ static void backend_tick(struct play *p)
 
 static uint64_t slots(const struct play *p)
 {
-    uint64_t most = (uint64_t)p->d.max_active, taken = (uint64_t)p->inside + p->ready;
+    uint64_t most = (uint64_t)p->d.max_active, taken = ((uint64_t)p->inside + p->ready) * p->k;
+
+    for (unsigned i = 0; i < p->n_lanes; i++)
+        taken += p->lane[i].owed;
 
     return most > taken ? most - taken : 0;
 }
@@ -87,17 +90,26 @@ static uint64_t pop(struct play *p, struct lane *l, uint64_t n)
     return n - left;
 }
 
+/* Whole rows; what is left of one stays owed, as long as somebody waits for it. */
+static uint64_t pop_people(struct play *p, struct lane *l, uint64_t n)
+{
+    uint64_t rows = (l->owed + n) / p->k, got = pop(p, l, rows);
+
+    l->owed = l->line.waiting > 0 ? (l->owed + n) % p->k : 0;
+    return n - u64_min(n, (rows - got) * p->k);
+}
+
 static void judge(struct play *p, const struct release_in *in, uint64_t got)
 {
-    double rate = p->rel.rate_per_s * in->boost;
+    double rate = p->rel.rate_per_s * in->boost, debt = 1 + p->k;
     bool by_slots = p->d.mode != MODE_RATE && p->d.state != DEF_PASSTHROUGH;
     uint64_t over = by_slots && got > in->slots ? got - in->slots : 0;
 
     if (p->d.mode != MODE_SLOTS) {
-        /* two ticks may come together, of the rate before; a fraction is carried: a debt of 2 */
-        p->may = fmin(p->may, 2 + 0.2 * fmax(rate, p->may_rate)) + rate * TICK_MS / 1000 - (double)got;
-        over = u64_max(over, p->may < -2 ? (uint64_t)ceil(-2 - p->may) : 0);
-        p->may = fmax(-2, p->may);
+        /* two ticks may come together, of the rate before; a fraction, or of a row, is carried */
+        p->may = fmin(p->may, debt + 0.2 * fmax(rate, p->may_rate)) + rate * TICK_MS / 1000 - (double)got;
+        over = u64_max(over, p->may < -debt ? (uint64_t)ceil(-debt - p->may) : 0);
+        p->may = fmax(-debt, p->may);
         p->may_rate = rate;
         p->f->boost = fmax(p->f->boost, in->boost);
     }
@@ -119,29 +131,29 @@ static void release(struct play *p)
     uint64_t got = 0, asked = 0;
 
     for (unsigned i = 0; i < p->n_lanes; i++)
-        in.waiting[i] = p->lane[i].line.waiting;
+        in.waiting[i] = waiting_of(p, &p->lane[i]) - u64_min(p->lane[i].owed, waiting_of(p, &p->lane[i]));
     for (size_t i = 0; i < ARRAY_LEN(metrics); i++)
         metrics[i] = &p->metric;
     release_tick(&p->rel, &in, &out);
     p->allowed = p->d.mode == MODE_SLOTS ? p->release_per_s : out.allowed_per_s;
     for (unsigned i = 0; i < p->n_lanes; asked += out.n[i++])
-        got += pop(p, &p->lane[i], out.n[i]);
+        got += pop_people(p, &p->lane[i], out.n[i]);
     release_refund(&p->rel, asked - got, p->rel.rate_per_s * TICK_MS / 1000);
     judge(p, &in, got);
 }
 
 /* ---- what people are told ---- */
 
-static uint64_t coming(const struct lane *l)
+static uint64_t coming(const struct play *p, const struct lane *l)
 {
-    return l->line.waiting + (uint64_t)(2 * l->join_per_s);
+    return waiting_of(p, l) + (uint64_t)(2 * l->join_per_s);
 }
 
 /* Like queuemng/release/eta.c: lanes share the budget as they share those who wait. */
 static void plan_lane(struct play *p, struct lane *l, uint64_t all)
 {
-    double share = all > 0 ? (double)coming(l) / (double)all : 1.0 / p->n_lanes;
-    struct pace x = pace_plan(coming(l), l->release_per_s, (uint32_t)fmax(1, (double)p->d.poll_budget_per_s * share),
+    double share = all > 0 ? (double)coming(p, l) / (double)all : 1.0 / p->n_lanes;
+    struct pace x = pace_plan(coming(p, l), l->release_per_s, (uint32_t)fmax(1, (double)p->d.poll_budget_per_s * share),
                               (uint32_t)p->d.poll_min_ms, (uint32_t)p->d.poll_max_ms);
     uint32_t off = x.us_per_place > l->pace.us_per_place ? x.us_per_place - l->pace.us_per_place
                                                          : l->pace.us_per_place - x.us_per_place;
@@ -155,7 +167,7 @@ static void plan(struct play *p)
     uint64_t all = 0;
 
     for (unsigned i = 0; i < p->n_lanes; i++)
-        all += coming(&p->lane[i]);
+        all += coming(p, &p->lane[i]);
     for (unsigned i = 0; i < p->n_lanes; i++)
         plan_lane(p, &p->lane[i], all);
 }
@@ -180,9 +192,9 @@ static void estimate(struct play *p, unsigned no)
     struct lane *l = &p->lane[no];
     bool by_slots = p->d.mode == MODE_SLOTS || p->rel.by_slots;
     struct eta_in in = { .now_ms = p->now + 1,
-                         .waiting = l->line.waiting,
-                         .released = l->released,
-                         .gone = l->gone,
+                         .waiting = waiting_of(p, l),
+                         .released = (uint64_t)l->released * p->k,
+                         .gone = l->gone * p->k,
                          .allowed = by_slots ? 0 : p->allowed * no_show_boost(&p->no_show, p->d.no_show_boost) *
                                                        share_of(p, no),
                          .paused = p->d.state == DEF_PAUSED,
@@ -196,7 +208,7 @@ static void estimate(struct play *p, unsigned no)
 
 static void rates(struct play *p, struct lane *l)
 {
-    double j = l->joined, r = l->released;
+    double j = (double)l->joined * p->k, r = (double)l->released * p->k;
 
     l->join_per_s = j > l->join_per_s ? j : 0.7 * l->join_per_s + 0.3 * j;
     l->release_per_s = l->release_per_s == 0 ? r : 0.8 * l->release_per_s + 0.2 * r;
@@ -311,8 +323,12 @@ void manager_second(struct play *p)
     struct second *s = &p->f->s[no];
 
     *s = p->sec;
+    s->joined *= p->k;
+    s->released *= p->k;
+    s->polls *= p->k;
+    s->gave_up *= p->k;
     s->waiting = (uint32_t)all_waiting(p);
-    s->inside = p->inside;
+    s->inside = p->inside * p->k;
     s->allowed = (float)p->allowed;
     s->why = (uint8_t)figures_why(p->f, p->now < p->manager_back       ? "no_manager"
                                         : p->rel.limited_by[0] != '\0' ? p->rel.limited_by
@@ -324,6 +340,10 @@ void manager_second(struct play *p)
 
         p->f->cpu[(size_t)no * p->f->procs + i] = (float)(x->used_us / 1e6);
         x->used_us = 0;
+    }
+    for (unsigned i = 0; i < p->n_lanes; i++) {
+        s->tail = fmaxf(s->tail, (float)(p->lane[i].tail.used_us / 1e6));
+        p->lane[i].tail.used_us = 0;
     }
     if (p->now >= p->manager_back) {
         no_show_second(&p->no_show);

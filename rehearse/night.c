@@ -33,7 +33,7 @@ static const struct cfg_key span_keys[] = {
 
 static const struct cfg_key point_keys[] = {
     MS(night_point, "at", at_ms, NULL, 0, "time from the start"),
-    NUM(night_point, "per_s", per_s, NULL, 1e6,
+    NUM(night_point, "per_s", per_s, NULL, 1e7,
         "people who come per second then; straight lines between points"),
     { 0 },
 };
@@ -86,6 +86,8 @@ static const struct cfg_key cluster_keys[] = {
     NUM(night_cluster, "node_poll_us", node_poll_us, "0.336", 1e5, "segment node: CPU of a poll"),
     NUM(night_cluster, "node_join_us", node_join_us, "0.759", 1e5, "segment node: CPU of a join"),
     NUM(night_cluster, "pass_us", pass_us, "18", 1e5, "segment node: CPU of a pass"),
+    INT(night_cluster, "max_conns", max_conns, "65536", 1, 100000000, "connections of a router (conf/router.yaml)"),
+    INT(night_cluster, "max_tickets", max_tickets, "10000000", 1, 1e12, "places of a segment node (conf/segment.yaml)"),
     MS(night_cluster, "keepalive", keepalive_ms, "100s", 0,
        "idle_timeout of the routers: a poll after a longer pause connects anew"),
     MS(night_cluster, "replica_keep", keep_ms, "15s", 0,
@@ -127,6 +129,8 @@ const struct cfg_key night_keys[] = {
     LIST(night, "events", events, "", 0, 1000, event_keys, night_event, "what happens when"),
     INT(night, "seed", seed, "1", 0, 1e15, "of chance: the same seed gives the same night"),
     MS(night, "for", for_ms, "1h", 1000, "length of the night"),
+    INT(night, "people_per_row", per_row, "0", 0, 100000,
+        "people who are played as one; 0 = 1, of more than 5 million people as few as are no more rows"),
     { 0 },
 };
 
@@ -180,6 +184,28 @@ double night_bots(const struct night *n, msec_t ms, double *tried)
 uint64_t night_seconds(const struct night *n, uint64_t people)
 {
     return (uint64_t)((double)people * n->crowd.second_places / 100 + 1e-9);
+}
+
+static uint64_t people_of(const struct night *n)
+{
+    uint64_t all = night_arrived(n, n->for_ms);
+    double tried;
+
+    return all + night_seconds(n, all) + (uint64_t)night_bots(n, n->for_ms, &tried);
+}
+
+uint32_t night_per_row(const struct night *n)
+{
+    uint64_t all = people_of(n);
+
+    if (n->per_row > 0)
+        return (uint32_t)n->per_row;
+    return n->past != NULL || all < NIGHT_ROWS_GOOD ? 1 : (uint32_t)((all + NIGHT_ROWS_GOOD - 1) / NIGHT_ROWS_GOOD);
+}
+
+uint64_t night_rows(const struct night *n)
+{
+    return people_of(n) / night_per_row(n) + 3; /* a row more of each kind, for what is left over */
 }
 
 unsigned night_lanes(const struct queue_def *d)
@@ -270,8 +296,7 @@ static int queue_check(const struct night *n, struct err *e)
 int night_check(struct night *n, struct err *e)
 {
     struct night_point *p = n->crowd.arrivals.v;
-    uint64_t all, rows;
-    double tried;
+    uint64_t all;
 
     if (n->crowd.arrivals.n == 0 && n->past == NULL)
         return err_set(e, SQ_EINVAL, "crowd.arrivals: missing; this, or arrivals_csv");
@@ -281,11 +306,15 @@ int night_check(struct night *n, struct err *e)
         p[i].before = p[i - 1].before +
                       (p[i - 1].per_s + p[i].per_s) / 2 * (double)(p[i].at_ms - p[i - 1].at_ms) / 1000;
     }
-    all = night_arrived(n, n->for_ms);
-    rows = all + night_seconds(n, all) + (uint64_t)night_bots(n, n->for_ms, &tried);
-    if (all == 0 || rows > NIGHT_PEOPLE_MAX)
+    all = people_of(n);
+    if (all == 0 || all > NIGHT_PEOPLE_MAX)
         return err_set(e, SQ_EINVAL, "crowd.arrivals: %llu places are taken; from 1 to %d are allowed",
-                       (unsigned long long)(all > 0 ? rows : 0), NIGHT_PEOPLE_MAX);
+                       (unsigned long long)all, NIGHT_PEOPLE_MAX);
+    if (n->past != NULL && n->per_row > 1)
+        return err_set(e, SQ_EINVAL, "people_per_row: people of the audit trail are played one by one");
+    if (night_rows(n) > NIGHT_ROWS_MAX)
+        return err_set(e, SQ_EINVAL, "people_per_row: %llu people are more than %d rows; at least %llu are needed",
+                       (unsigned long long)all, NIGHT_ROWS_MAX, (unsigned long long)(all / NIGHT_ROWS_MAX + 1));
     if (queue_check(n, e) < 0 || crowd_check(n, e) < 0)
         return SQ_EINVAL;
     return events_check(n, e);

@@ -10,15 +10,18 @@
  *
  * What decides is what decides in the real processes: policy/release.h (tiers, limits, hysteresis,
  * no-shows), policy/eta_lane.h (what people are told), common/ticket/pace.h (when they poll again),
- * segment/line/segq.h (places). People are rows, their times milliseconds from the start. */
+ * segment/line/segq.h (places). People are rows, their times milliseconds from the start. In a large
+ * crowd a row is a few people who come, poll and go in together; the policy is told of people. */
 #ifndef SEGQ_REHEARSE_NIGHT_H
 #define SEGQ_REHEARSE_NIGHT_H
 
 #include "queuemng/policy/queue_def.h"
 
-#define NIGHT_ROUTERS_MAX 64
-#define NIGHT_NODES_MAX   64
-#define NIGHT_PEOPLE_MAX  20000000
+#define NIGHT_ROUTERS_MAX 512
+#define NIGHT_NODES_MAX   128
+#define NIGHT_PEOPLE_MAX  200000000
+#define NIGHT_ROWS_MAX    20000000
+#define NIGHT_ROWS_GOOD   5000000 /* people; of more a row is several, unless the file says how many */
 #define NIGHT_MS_MAX      (24 * 3600 * 1000.0)
 
 enum night_dist { DIST_NONE, DIST_FIXED, DIST_UNIFORM, DIST_EXPONENTIAL }; /* uniform: 0 to twice */
@@ -68,6 +71,7 @@ struct night_crowd {
 struct night_cluster {
     int64_t routers, nodes;
     double poll_us, connect_us, join_us, node_poll_us, node_join_us, pass_us;
+    int64_t max_conns, max_tickets;
     int64_t keepalive_ms, keep_ms, skip_after_ms, lost_after_ms;
 };
 
@@ -94,7 +98,7 @@ struct night {
     struct night_crowd crowd;
     struct night_backend backend;
     struct cfg_list events; /* struct night_event */
-    int64_t seed, for_ms;
+    int64_t seed, for_ms, per_row;
     const struct night_past *past; /* ref, not in the file: people of a night that was, by coming */
     uint32_t n_past;
 };
@@ -111,6 +115,9 @@ uint64_t night_arrived(const struct night *n, msec_t ms);
 double night_bots(const struct night *n, msec_t ms, double *tried);
 /* Second places of the first n people. */
 uint64_t night_seconds(const struct night *n, uint64_t people);
+/* People of a row, and rows of the night. */
+uint32_t night_per_row(const struct night *n);
+uint64_t night_rows(const struct night *n);
 unsigned night_lanes(const struct queue_def *d);
 /* The lane of this name; UINT_MAX: there is none. */
 unsigned night_lane(const struct queue_def *d, const char *name, size_t len);

@@ -4,6 +4,9 @@
 #include <math.h>
 
 #include "rehearse/graph.h"
+#include "rehearse/limits.h"
+
+#define CURVES 16 /* at most, of a kind of process */
 
 static const char head[] =
     "<!doctype html>\n<html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width\">"
@@ -76,12 +79,21 @@ static void put_table(struct buf *b, const struct played *v, size_t n)
 static void put_verdicts(struct buf *b, const struct played *x)
 {
     struct verdict v[FIGURES_VERDICTS];
+    struct limit full[LIMITS];
+    unsigned broke = limits_of(&x->f, &x->night, full);
+    char at[24];
 
     (void)figures_judge(&x->f, &x->night, v);
     buf_str(b, "<table><tr><th>promise<th>kept?<th>figures\n");
     for (unsigned i = 0; i < FIGURES_VERDICTS; i++)
         buf_printf(b, "<tr><td>%s<td class=%s>%s<td>%s\n", v[i].promise, v[i].kept ? "ok" : "not",
                    v[i].kept ? "kept" : "NOT KEPT", v[i].said);
+    buf_str(b, "</table>\n<table><tr><th>what is fullest<th>of it<th>after<th>next step\n");
+    for (unsigned i = 0; i < LIMITS; i++) {
+        report_span(at, full[i].at_s);
+        buf_printf(b, "<tr><td>%s<td class=%s>%.0f %%<td>%s<td>%s\n", full[i].what, i < broke ? "not" : "ok",
+                   100 * full[i].share, at, full[i].next);
+    }
     buf_str(b, "</table>\n");
 }
 
@@ -93,12 +105,15 @@ static void put_verdicts(struct buf *b, const struct played *x)
 
 static void put_cpu(struct buf *b, const struct figures *f)
 {
-    struct series v[NIGHT_ROUTERS_MAX + NIGHT_NODES_MAX];
-    struct graph g = { "CPU of each process", "% of its core", v, f->procs, f->n };
+    struct series v[2 * CURVES];
+    struct graph g = { "CPU of each process", "% of its core", v, 0, f->n };
+    uint32_t routers = f->routers < CURVES ? f->routers : CURVES, nodes = f->procs - f->routers;
 
-    for (uint32_t i = 0; i < f->procs; i++)
-        v[i] = i < f->routers ? (struct series){ "router", cpu, i + 1 }
-                              : (struct series){ "segment node", node_cpu, i - f->routers + 1 };
+    nodes = nodes < CURVES ? nodes : CURVES; /* the JSON has all */
+    for (uint32_t i = 0; i < routers; i++)
+        v[g.n++] = (struct series){ "router", cpu, i + 1 };
+    for (uint32_t i = 0; i < nodes; i++)
+        v[g.n++] = (struct series){ "segment node", node_cpu, i + 1 };
     graph_put(b, f, &g);
 }
 

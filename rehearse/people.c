@@ -106,7 +106,8 @@ static int join(struct play *p, uint32_t i)
         no = UINT_MAX;
     }
     if (r == NULL || (no == UINT_MAX && node_up(p, &no) < 0) ||
-        !proc_serve(p, r, c->connect_us + c->join_us) || !proc_serve(p, &p->node[no], c->node_join_us)) {
+        !proc_serve(p, r, c->connect_us + c->join_us) || !proc_serve(p, &l->tail, c->node_join_us) ||
+        !proc_serve(p, &p->node[no], c->node_join_us)) {
         p->f->held++;
         due(p, i, p->now + AGAIN_MS + rng_below(&p->rng, AGAIN_MS));
         return 0;
@@ -118,7 +119,7 @@ static int join(struct play *p, uint32_t i)
     p->f->joined++;
     p->sec.joined++;
     x->state = WAITING;
-    x->place = lineup_place(&l->line, x->seg, x->order);
+    x->place = lineup_place(&l->line, x->seg, x->order) * p->k;
     told(p, x);
     poll_later(p, i, interval(p, x));
     return 0;
@@ -187,8 +188,8 @@ static void refuse_bots(struct play *p, double n)
 int people_arrive(struct play *p)
 {
     msec_t until = p->now + CALENDAR_MS;
-    uint64_t end = night_arrived(p->n, until);
-    double tried, bots = night_bots(p->n, until, &tried);
+    uint64_t end = night_arrived(p->n, until) / p->k;
+    double tried, bots = night_bots(p->n, until, &tried) / p->k;
 
     while (p->persons < end && p->came < p->people) {
         if (arrives(p, PERSON) < 0)
@@ -199,7 +200,7 @@ int people_arrive(struct play *p)
     while ((double)p->f->bots + 1 <= bots && p->came < p->people)
         if (arrives(p, BOT) < 0)
             return SQ_ENOMEM;
-    refuse_bots(p, tried - bots - (double)p->f->bots_refused);
+    refuse_bots(p, tried / p->k - bots - (double)p->f->bots_refused);
     return 0;
 }
 
@@ -220,7 +221,7 @@ static bool no_show(const struct play *p, uint32_t i)
 static void missed(struct play *p, struct person *x)
 {
     p->ready--;
-    p->no_show.missed++;
+    p->no_show.missed += p->k;
     p->f->no_shows++;
     x->state = OVER;
 }
@@ -237,7 +238,7 @@ static void enter(struct play *p, uint32_t i)
     struct person *x = &p->v[i];
 
     p->ready--;
-    p->no_show.claimed++;
+    p->no_show.claimed += p->k;
     p->f->admitted++;
     p->entries++;
     x->in = p->now;
@@ -320,7 +321,7 @@ static void waits(struct play *p, uint32_t i)
         learns(p, i);
         return;
     }
-    place = lineup_place(&l->line, x->seg, x->order);
+    place = lineup_place(&l->line, x->seg, x->order) * p->k;
     p->f->grew += place > x->place;
     x->place = place;
     told(p, x);

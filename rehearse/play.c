@@ -12,7 +12,7 @@ static void start_lanes(struct play *p)
     const struct def_lane *l = p->d.lanes.v;
 
     for (unsigned i = 0; i < p->n_lanes; i++) {
-        lineup_init(&p->lane[i].line, (uint32_t)p->d.segment_capacity);
+        lineup_init(&p->lane[i].line, (uint32_t)p->d.segment_capacity / p->k + (p->k > 1));
         p->lane[i].last_order = UINT32_MAX;
         p->weight[i] = p->d.lanes.n > 0 ? l[i].weight : 1;
     }
@@ -21,13 +21,12 @@ static void start_lanes(struct play *p)
 static int start(struct play *p, struct figures *f, const struct night *n)
 {
     uint32_t routers = (uint32_t)n->cluster.routers;
-    uint64_t all = night_arrived(n, n->for_ms);
-    double tried;
     const struct night_event *e = n->events.v;
 
     *p = (struct play){ .n = n, .f = f, .d = *night_queue(n),
                         .n_routers = (unsigned)n->cluster.routers, .n_lanes = night_lanes(night_queue(n)) };
-    p->people = (uint32_t)(all + night_seconds(n, all) + (uint64_t)night_bots(n, n->for_ms, &tried));
+    p->k = night_per_row(n);
+    p->people = (uint32_t)night_rows(n);
     for (size_t i = 0; i < n->events.n; i++)
         routers += e[i].what == ADD_ROUTER;
     if (figures_init(f, (uint32_t)((n->for_ms + 999) / 1000), routers, routers + (uint32_t)n->cluster.nodes) < 0)
@@ -90,7 +89,10 @@ static int run(struct play *p, struct play_watch watch)
         }
     }
     count(p);
-    return figures_waits(p->f, p->v, p->n->past, p->came, p->n_lanes, (uint32_t)p->n->for_ms);
+    if (figures_waits(p->f, p->v, p->n->past, p->came, p->n_lanes, (uint32_t)p->n->for_ms) < 0)
+        return SQ_ENOMEM;
+    figures_people(p->f, p->k);
+    return 0;
 }
 
 int play_night(struct figures *f, const struct night *n, struct play_watch watch)

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "rehearse/limits.h"
+
 #define ROWS 12 /* at most, by arrival */
 
 void report_span(char out[24], double s)
@@ -77,6 +79,21 @@ static void put_others(struct buf *b, const struct played *x)
     }
 }
 
+static void put_limits(struct buf *b, const struct played *x)
+{
+    struct limit v[LIMITS];
+    unsigned broke = limits_of(&x->f, &x->night, v);
+    char at[24];
+
+    if (broke == 0 && v[0].share > 0)
+        buf_printf(b, "  nothing breaks: there is room for %.3g times this crowd\n", 1 / v[0].share);
+    for (unsigned i = 0; i < LIMITS && (i < 2 || i < broke); i++) {
+        report_span(at, v[i].at_s);
+        buf_printf(b, "  %-13s %s, %.0f %% after %s; next: %s\n", broke == 0 ? (i == 0 ? "fullest" : "then")
+                   : i == 0 ? "breaks first" : i < broke ? "breaks then" : "then", v[i].what, 100 * v[i].share, at, v[i].next);
+    }
+}
+
 static void put_one(struct buf *b, const struct played *x)
 {
     const struct figures *f = &x->f;
@@ -92,6 +109,8 @@ static void put_one(struct buf *b, const struct played *x)
                (unsigned long long)f->gave_up, (unsigned long long)f->timed_out, (unsigned long long)f->no_shows,
                (unsigned long long)(f->waiting + f->ready + f->coming), f->refused > 0 ? "; some were refused" : "");
     buf_printf(b, "wait of all who are in: p50 %s, p95 %s, p99 %s, longest %s\n", s[0], s[1], s[2], s[3]);
+    if (f->per_row > 1)
+        buf_printf(b, "%u people are played as one: waits are true within the time in which so many go in\n", f->per_row);
     put_others(b, x);
     if (f->past_all.came > 0) {
         report_span(s[0], f->past_all.p50);
@@ -114,6 +133,7 @@ static void put_one(struct buf *b, const struct played *x)
     }
     if (f->more_marks > 0)
         buf_printf(b, "  and %u events more\n", f->more_marks);
+    put_limits(b, x);
     (void)figures_judge(f, &x->night, v);
     for (unsigned i = 0; i < FIGURES_VERDICTS; i++)
         buf_printf(b, "  %-4s %-30s %s\n", v[i].kept ? "ok" : "NOT", v[i].promise, v[i].said);
@@ -208,17 +228,18 @@ static void put_json(struct buf *b, const struct played *x)
     const struct figures *f = &x->f;
     unsigned lanes = night_lanes(night_queue(&x->night));
     struct verdict v[FIGURES_VERDICTS];
+    struct limit full[LIMITS];
 
     buf_str(b, "{\"variant\":");
     put_text(b, x->name);
     buf_printf(b, ",\"routers\":%u,\"segment_nodes\":%u,\"people\":%llu,\"joined\":%llu,"
                   "\"admitted\":%llu,\"waiting\":%llu,\"gave_up\":%llu,\"timed_out\":%llu,\"no_shows\":%llu,\"refused\":%llu,\"polls\":%llu,"
-                  "\"crashes\":%llu,\"slowest_answer_s\":%g",
+                  "\"crashes\":%llu,\"slowest_answer_s\":%g,\"people_per_row\":%u",
                f->routers, f->procs - f->routers, (unsigned long long)f->people, (unsigned long long)f->joined,
                (unsigned long long)f->admitted, (unsigned long long)(f->waiting + f->ready + f->coming),
                (unsigned long long)f->gave_up, (unsigned long long)f->timed_out, (unsigned long long)f->no_shows,
                (unsigned long long)f->refused, (unsigned long long)f->polls, (unsigned long long)f->crashes,
-               f->slowest_s);
+               f->slowest_s, f->per_row);
     buf_str(b, ",\"all\":");
     put_bin(b, 0, &f->all, f->past_all.came > 0 ? &f->past_all : NULL);
     buf_printf(b, ",\"second_places\":%llu,\"bots\":%llu,\"bots_in\":%llu,\"bots_refused\":%llu,\"lanes\":[",
@@ -238,6 +259,11 @@ static void put_json(struct buf *b, const struct played *x)
     buf_str(b, "],\"events\":[");
     for (unsigned i = 0; i < f->n_marks; i++)
         buf_printf(b, "%s{\"at_s\":%g,\"text\":\"%s\"}", i > 0 ? "," : "", f->mark[i].ms / 1000.0, f->mark[i].text);
+    buf_str(b, "],\"limits\":[");
+    (void)limits_of(f, &x->night, full);
+    for (unsigned i = 0; i < LIMITS; i++)
+        buf_printf(b, "%s{\"what\":\"%s\",\"share\":%.4g,\"at_s\":%u,\"next\":\"%s\"}", i > 0 ? "," : "", full[i].what,
+                   full[i].share, full[i].at_s, full[i].next);
     buf_str(b, "],\"promises\":[");
     (void)figures_judge(f, &x->night, v);
     for (unsigned i = 0; i < FIGURES_VERDICTS; i++)

@@ -38,6 +38,8 @@ struct lane {
     double join_per_s, release_per_s;
     uint32_t joined, released; /* in this second */
     uint64_t gone;
+    struct proc tail; /* joins of a lane are taken one after the other, on whatever node its tail is */
+    uint64_t owed; /* people who may go in, and are no row yet */
 };
 
 struct play {
@@ -48,6 +50,7 @@ struct play {
     struct calendar *cal; /* owned */
     struct person *v;     /* owned: `people`, in order of coming */
     uint32_t people, came; /* rows */
+    uint32_t k;            /* people of a row; what is counted in a play are rows */
     uint32_t persons;      /* people who have come */
     uint32_t now;
     struct lane lane[LANES_MAX];
@@ -69,16 +72,22 @@ struct play {
     struct second sec;
 };
 
+/* People. */
+static inline uint64_t waiting_of(const struct play *p, const struct lane *l)
+{
+    return l->line.waiting * p->k;
+}
+
 static inline uint64_t all_waiting(const struct play *p)
 {
     uint64_t n = 0;
 
     for (unsigned i = 0; i < p->n_lanes; i++)
-        n += p->lane[i].line.waiting;
+        n += waiting_of(p, &p->lane[i]);
     return n;
 }
 
-/* The process takes `us` of CPU for a request; false: it is too far behind. */
+/* The process takes `us` of CPU for a request of each of a row; false: it is too far behind. */
 static inline bool proc_serve(struct play *p, struct proc *x, double us)
 {
     uint64_t now = (uint64_t)p->now * 1000000, from = u64_max(now, x->busy_ns);
@@ -87,8 +96,8 @@ static inline bool proc_serve(struct play *p, struct proc *x, double us)
         p->f->late++;
         return false;
     }
-    x->busy_ns = from + (uint64_t)(us * 1000 + 0.5);
-    x->used_us += us;
+    x->busy_ns = from + (uint64_t)(us * p->k * 1000 + 0.5);
+    x->used_us += us * p->k;
     if ((double)(x->busy_ns - now) / 1e9 > p->f->slowest_s)
         p->f->slowest_s = (double)(x->busy_ns - now) / 1e9;
     return true;

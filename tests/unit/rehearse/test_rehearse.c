@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "common/config/cfg.h"
+#include "rehearse/limits.h"
 #include "rehearse/page.h"
 #include "rehearse/past.h"
 #include "rehearse/play.h"
@@ -494,5 +495,74 @@ Test(rehearse, scripts_take_what_the_limit_of_addresses_lets_through)
     cr_assert_eq(x->f.all.in, 10000, "%u people are in", x->f.all.in);
     cr_assert_float_eq(x->f.all.most, 100, 4, "people wait for them, too: %f", x->f.all.most);
     all_kept(x);
+    over(x);
+}
+
+/* ---- several people in a row ---- */
+
+/* Of 72000: in rows of ten, and of a hundred, which are 720 alone. Sums and waits are about those of one by one. */
+Test(rehearse, rows_of_several_people_have_the_waits_of_one_by_one)
+{
+    static const char rest[] = "crowd: {arrivals: [{at: 0s, per_s: 500}, {at: 2m, per_s: 700}], patience: {kind: exponential, mean: 10m}, "
+                               "lanes: [{lane: vip, percent: 20}], stay: {kind: exponential, mean: 3m}}\n"
+                               "backend: {base: 10, per_person: 0.003, per_release: 0}\nevents: [{at: 3m, what: kill_node, no: 1, for: 8s}]";
+    static const int per_row[] = { 1, 10, 100 };
+    static const double off[] = { 0, 0.03, 0.1 };
+    struct played *x[3];
+
+    for (int i = 0; i < 3; i++) {
+        char all[1200];
+
+        snprintf(all, sizeof(all), "%s\npeople_per_row: %d", rest, per_row[i]);
+        x[i] = night("lanes: [{name: default, weight: 3}, {name: vip, weight: 2}], limits: [{metric: cpu, tiers: [{below: 60, rate_per_s: 200}, "
+                     "{below: 90, rate_per_s: 20}]}]", all);
+        all_kept(x[i]);
+        cr_assert_float_eq((double)x[i]->f.people, (double)x[0]->f.people, per_row[i]);
+        cr_assert_float_eq((double)x[i]->f.admitted / (double)x[0]->f.admitted, 1, off[i]);
+        cr_assert_float_eq((double)x[i]->f.polls / (double)x[0]->f.polls, 1, off[i], "%d: %llu polls, %llu", i,
+                           (unsigned long long)x[i]->f.polls, (unsigned long long)x[0]->f.polls);
+        cr_assert_float_eq(x[i]->f.all.p50 / x[0]->f.all.p50, 1, off[i], "%d: %f %f", i, x[i]->f.all.p50, x[0]->f.all.p50);
+        cr_assert_float_eq(x[i]->f.all.p95 / x[0]->f.all.p95, 1, off[i], "%d: %f %f", i, x[i]->f.all.p95, x[0]->f.all.p95);
+        cr_assert_float_eq(x[i]->f.lane[1].p50 / x[0]->f.lane[1].p50, 1, 2 * off[i], "%d: %f %f", i, x[i]->f.lane[1].p50, x[0]->f.lane[1].p50);
+    }
+    for (int i = 0; i < 3; i++)
+        over(x[i]);
+}
+
+/* ---- what breaks first ---- */
+
+static const char *first_of(const struct played *x, unsigned *broke)
+{
+    struct limit v[LIMITS];
+
+    *broke = limits_of(&x->f, &x->night, v);
+    return v[0].what;
+}
+
+Test(limits, the_scarce_part_breaks_first)
+{
+    static const char *const nights[][2] = {
+        { "cluster: {routers: 1, join_us: 3000}", "a router's core" },
+        { "cluster: {node_join_us: 3000}", "a lane's tail" },
+        { "cluster: {node_poll_us: 3000}", "a segment node's core" },
+        { "cluster: {max_conns: 1000}", "a router's connections" },
+        { "cluster: {max_tickets: 1000}", "a segment node's places" },
+        { "backend: {base: 10, per_person: 0.05, restart: 1m}", "the backend" },
+    };
+    unsigned broke;
+    struct played *x;
+
+    for (size_t i = 0; i < ARRAY_LEN(nights); i++) {
+        char rest[600];
+
+        snprintf(rest, sizeof(rest), CROWD STAY "\n%s", nights[i][0]);
+        x = night("release_per_s: 100", rest);
+        cr_assert_str_eq(first_of(x, &broke), nights[i][1]);
+        cr_assert_eq(broke, i == 1 ? 2 : 1, "%s: %u; a tail breaks its node, too", nights[i][1], broke);
+        over(x);
+    }
+    x = night("release_per_s: 100", CROWD STAY);
+    (void)first_of(x, &broke);
+    cr_assert_eq(broke, 0);
     over(x);
 }

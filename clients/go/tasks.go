@@ -21,6 +21,7 @@ type Task struct {
 	Priority        int             `json:"priority"`
 	Order           int64           `json:"order"`
 	Position        int64           `json:"position"` // place among all waiting tasks of the queue
+	PositionCapped  bool            `json:"position_capped"`
 	Waiting         int64           `json:"waiting"`
 	WaitingCapped   bool            `json:"waiting_capped"`
 	AheadOfKey      int64           `json:"ahead_of_key"`

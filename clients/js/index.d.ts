@@ -221,6 +221,7 @@ export interface Task<Result = any> {
   priority: number;
   order: number;
   position?: number;
+  position_capped?: boolean;
   waiting?: number;
   waiting_capped?: boolean;
   ahead_of_key?: number;

@@ -19,7 +19,7 @@
 
 #define NIGHT_ROUTERS_MAX 512
 #define NIGHT_NODES_MAX   128
-#define NIGHT_PEOPLE_MAX  200000000
+#define NIGHT_PEOPLE_MAX  1000000000
 #define NIGHT_ROWS_MAX    20000000
 #define NIGHT_ROWS_GOOD   5000000 /* people; of more a row is several, unless the file says how many */
 #define NIGHT_MS_MAX      (24 * 3600 * 1000.0)

@@ -81,7 +81,7 @@ if out=$("$bin/../deploy/yaml2json" proto/openapi.yaml >"$bin/../openapi.json" &
 for type in $(sed -n 's/^ *X(\([A-Z_]*\), [0-9]*[,)].*/\1/p' common/wire/msg.h); do
     if grep -q "$type" proto/PROTOCOL.md common/net/rpc.h; then ok; else no "PROTOCOL.md does not name $type"; fi
 done
-if out=$(python3 tests/bench/kit/sizing.py --check deploy/SIZING.md 2>&1); then ok; else no "$out"; fi
+if out=$(python3 tests/bench/kit/sizing.py --check deploy/SIZING.md --segqctl "$bin/segqctl" 2>&1); then ok; else no "$out"; fi
 
 if out=$(docs/site/reference.py --check "$bin" 2>&1); then ok; else no "$out"; fi
 

@@ -59,6 +59,8 @@ SOURCES = (
     ("m_t", "task_crowds", "1000000 pending: memory beside bodies", "segq"),
 )
 
+SEGQCTL = ""  # the program
+
 CONSTANT = re.compile(r"^\| `(\w+)` \| ([^|]*) \| ([0-9.]+) \| ([^|]*) \| ([^|]*) \|$", re.M)
 BLOCK = re.compile(r"(<!-- computed: (\w+) -->\n).*?(<!-- end -->)", re.S)
 
@@ -232,7 +234,71 @@ def tasks(k):
     return table(head, rows)
 
 
-BLOCKS = {"crowd_default": lambda k: crowd(k, lambda n: DEFAULT_BUDGET),
+# ---- rehearsals: what breaks first, and which step helps ---------------------------------
+
+
+NIGHTS = tuple((n, ARRIVE_S, power(n)) for n in SIZES) + (
+    (2 * 10**8, 3600, "2 x 10^8 in an hour: a region of five that share 10^9"),)
+ROWS = 50000  # of people, in a night: each is some of them
+
+
+def rehearsed(k, players, arrive_s, cluster):
+    """limits of `segqctl rehearse`: the part that breaks first, or the fullest, is the first."""
+    lanes = cluster["lanes"]
+    names = ", ".join(f"{{name: l{i}}}" for i in range(lanes))
+    others = ", ".join(f"{{lane: l{i}, percent: {100 / lanes:g}}}" for i in range(1, lanes))
+    night = (
+        f"for: {arrive_s + 60}s\npeople_per_row: {players // ROWS}\n"
+        f"queues: [{{name: q, release_per_s: 500, poll_budget_per_s: {DEFAULT_BUDGET}, lanes: [{names}]}}]\n"
+        f"cluster: {{routers: {cluster['routers']}, segment_nodes: {cluster['nodes']}, keepalive: {cluster['idle_s']}s, "
+        f"max_conns: {k['Q']:.0f}, max_tickets: {10**12}, poll_us: {k['c_r']}, connect_us: {k['c_n'] - k['c_r']:.4g}, "
+        f"join_us: {k['c_j']}, node_poll_us: {k['s_p']}, node_join_us: {k['s_j']}, pass_us: {k['s_d']}}}\n"
+        f"crowd: {{lanes: [{others}], patience: {{kind: none}}, "
+        f"arrivals: [{{at: 0s, per_s: {players / arrive_s:.10g}}}, {{at: {arrive_s}s, per_s: {players / arrive_s:.10g}}}]}}\n"
+        "backend: {crash_above: 0}\n")
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml", prefix="segq-sizing.") as f:
+        f.write(night)
+        f.flush()
+        p = subprocess.run([SEGQCTL, "rehearse", f.name, "--json"], stdout=subprocess.PIPE, check=False)
+    if not p.stdout:
+        raise SystemExit(f"sizing.py: {SEGQCTL} rehearses nothing of\n{night}")
+    return json.loads(p.stdout)["rehearsals"][0]["limits"]
+
+
+def step(what, cluster, mean_s):
+    """The next cluster, and how the step is called."""
+    more = math.ceil(cluster["routers"] * 1.5)
+    if what == "a router's connections" and mean_s >= 60 and cluster["idle_s"] > IDLE_SHORT_S:
+        return cluster | {"idle_s": IDLE_SHORT_S}, f"`idle_timeout` {IDLE_SHORT_S} s"
+    if what.startswith("a router's"):
+        return cluster | {"routers": more}, "more routers"
+    if what == "a lane's tail":
+        return cluster | {"lanes": cluster["lanes"] + 1}, "one lane or queue more"
+    return cluster | {"nodes": cluster["nodes"] + 1}, "one segment node more"
+
+
+def breaks(k):
+    head = ["players", "breaks first, of 2 routers and 2 segment nodes", "after", "next steps", "it holds with",
+            "fullest then"]
+    rows = []
+    for players, arrive_s, name in NIGHTS:
+        cluster = {"routers": 2, "nodes": 2, "lanes": 1, "idle_s": IDLE_LONG_S}
+        first = limits = rehearsed(k, players, arrive_s, cluster)
+        steps = []
+        while limits[0]["share"] >= 1:
+            cluster, called = step(limits[0]["what"], cluster, players / DEFAULT_BUDGET)
+            steps += [called] if called not in steps else []
+            limits = rehearsed(k, players, arrive_s, cluster)
+        broke = first[0]["share"] >= 1
+        lanes = f", {cluster['lanes']} lanes" if cluster["lanes"] > 1 else ""
+        rows.append([name, first[0]["what"] if broke else "nothing", f"{first[0]['at_s']} s" if broke else "-",
+                     ", ".join(steps) or "-",
+                     f"{cluster['routers']} routers, {cluster['nodes']} segment nodes{lanes}, `idle_timeout` {cluster['idle_s']} s",
+                     f"{limits[0]['what']}: {100 * limits[0]['share']:.0f} %"])
+    return table(head, rows)
+
+
+BLOCKS = {"breaks": breaks, "crowd_default": lambda k: crowd(k, lambda n: DEFAULT_BUDGET),
           "crowd_minute": lambda k: crowd(k, minute_budget), "pace": pace, "example": example, "tasks": tasks}
 
 
@@ -250,9 +316,12 @@ def main(argv):
     how = a.add_mutually_exclusive_group(required=True)
     how.add_argument("--check", metavar="PAGE")
     how.add_argument("--write", metavar="PAGE")
+    a.add_argument("--segqctl", metavar="FILE", default=os.path.join(ROOT, "build/rel/bin/segqctl"), help="plays the nights")
     a.add_argument("--bench", metavar="FILE", help="bench.json of a run")
     args = a.parse_args(argv)
     path = args.check or args.write
+    global SEGQCTL  # pylint: disable=global-statement
+    SEGQCTL = args.segqctl
     with open(path, encoding="utf-8") as f:
         page = f.read()
     if args.check:

@@ -303,7 +303,8 @@ static void extend(struct segq_worker *w, struct work **x, size_t n)
     json_decref(said);
 }
 
-static void tell_progress(struct segq_worker *w, struct work *x, json_t *progress)
+/* 0: nobody has answered. */
+static int tell_progress(struct segq_worker *w, struct work *x, json_t *progress)
 {
     char path[512];
     struct segq_ask q = { .method = "POST", .path = path, .value = progress };
@@ -319,7 +320,7 @@ static void tell_progress(struct segq_worker *w, struct work *x, json_t *progres
     else if (said == NULL)
         segq_say(w, "trouble", x);
     json_decref(said);
-    json_decref(progress);
+    return said != NULL || e.kind == SEGQ_API;
 }
 
 static void keep_due(struct segq_worker *w, struct work **x)
@@ -342,6 +343,7 @@ static void keep_turn(struct segq_worker *w, struct work **x)
     for (int i = 0; i < w->o.concurrency; i++) {
         struct work *one = w->slots[i];
         json_t *progress;
+        int told;
 
         if (one == NULL || one->over || one->progress == NULL)
             continue;
@@ -349,10 +351,15 @@ static void keep_turn(struct segq_worker *w, struct work **x)
         one->progress = NULL;
         one->refs++;
         pthread_mutex_unlock(&w->lock);
-        tell_progress(w, one, progress);
+        told = tell_progress(w, one, progress);
         pthread_mutex_lock(&w->lock);
+        if (!told && one->progress == NULL)
+            one->progress = json_incref(progress); /* with the next turn, by a router with more time */
+        json_decref(progress);
         segq_unref(one);
         keep_due(w, x); /* that may have taken a while */
+        if (!told)
+            break;
     }
 }
 

@@ -8,6 +8,7 @@ import http.server
 import json
 import os
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -692,7 +693,7 @@ def row_work_slow_router(r):
 
 
 def row_work_progress(r):
-    r.client().begin("work", queues=[r.queue], concurrency=1)
+    r.client().begin("work", queues=[r.queue], concurrency=1, lease_s=2)
     said = {"percent": 40, "text": "page 4 of 10", "data": {"page": [4]}}
     task = r.submit({"progress": said, "then_ms": 2500, "result": 1})
     r.until(lambda: "progress" in r.task(task), 2.4, "nothing is shown")
@@ -700,6 +701,17 @@ def row_work_progress(r):
     r.claim({k: v for k, v in shown.items() if k != "at"} == said, f"{shown}")
     done(r, [task])
     r.claim("progress" not in r.task(task), "it stays behind its end")
+
+    def late(p, q, c):  # it is not done for who has given it up
+        time.sleep(0.6)
+        try:
+            return c.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) != b"" and p.pass_on(q, c)
+        except BlockingIOError:
+            return p.pass_on(q, c)
+    r.proxy.rule("POST", "/progress$", late, times=9)
+    task = r.submit({"progress": said, "then_ms": 5000, "result": 1})
+    r.until(lambda: "progress" in r.task(task), 4.9, "nothing is shown where a router is slow")
+    done(r, [task])
 
 
 def row_work_bytes(r):

@@ -51,7 +51,7 @@ const turnsOf = (old, now, above = '') => differs(old, now).flatMap(k => isMap(o
 
 // "queue login: page: accent must be ..." is said at the field page.accent.
 function atField(box, said) {
-  const text = said.replace(/^(queue|pool|endpoint) \S+: /, ''), key = text.replace(/^page: /, 'page.').replace(/^lane .*/, 'lanes');
+  const text = said.replace(/^(queue|pool|endpoint|schedule) \S+: /, ''), key = text.replace(/^page: /, 'page.').replace(/^lane .*/, 'lanes');
   const fits = [...box.querySelectorAll('[data-key]')].filter(e => key.startsWith(e.dataset.key)).sort((a, b) => b.dataset.key.length - a.dataset.key.length)[0];
   if (!fits) return false;
   const control = fits.control || fits.querySelector('input,button');

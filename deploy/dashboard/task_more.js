@@ -1,9 +1,10 @@
 // task_more.js: what belongs to the tasks, and live has not: budgets with their members, and the
-// schedules of the queue that is looked into.
+// schedules of the queue that is looked into; their forms: task_schedules.js.
 import { $, el, put, level, mark, number, rate, table, clock } from './dom.js';
 import * as api from './api.js';
-import { ask, p } from './ask.js';
+import { ask, p, say } from './ask.js';
 import { askBudget, opens } from './task_forms.js';
+import { askAddSchedule, askDropSchedule, askHoldSchedule, askSchedule, schedulePath } from './task_schedules.js';
 import { answerOf, below, rowsOf } from './tasks.js';
 import { limitWords } from './words.js';
 
@@ -35,10 +36,13 @@ function budgets_show(budgets) {
 /* ---- schedules ---- */
 
 const moment = s => s ? clock(1000 * s) : '–';
+const anew = () => { lookedAt = 0; };
+const order = (needs, fn) => s => el('button', { type: 'button', class: 'link', 'data-needs': needs, on: { click: async () => { try { await fn(lookedFor, s.schedule, anew); } catch (e) { say(e.message); } } } });
 const SCHEDULES = [
-  ['Schedule', s => s.schedule, 'name', () => el('span')], ['Next', s => moment(s.next), 'n'], ['Last', s => moment(s.last), 'n'],
+  ['Schedule', s => s.schedule, 'name', s => opens(s.schedule, name => askSchedule(lookedFor, name, anew))], ['Next', s => moment(s.next), 'n'], ['Last', s => moment(s.last), 'n'],
   ['Outcome', s => s.outcome || '–'], ['Its task', s => s.state ? `${s.state} (${s.id})` : '–'], ['Blocked by', s => s.why || '–'],
-  ['Order', () => 'Run now …', 'name', s => el('button', { type: 'button', class: 'link', 'data-needs': 'operator', on: { click: () => askRun(s.schedule) } })],
+  ['Order', () => 'Run now …', 'name', order('operator', (queue, name) => askRun(name))],
+  ['Hold', s => s.next || s.why ? 'Pause …' : 'Resume …', 'name', order('operator', askHoldSchedule)], ['Removal', () => 'Delete …', 'name', order('admin', askDropSchedule)],
 ];
 
 // One task, beside those of the ticks. That the newest task is not over is refused, and said.
@@ -46,7 +50,7 @@ function askRun(name) {
   const queue = lookedFor, s = schedules.find(x => x.schedule === name);
   ask(`Run schedule ${name} of ${queue} now?`, 'Run it', [p(`It makes one task now${s && s.why ? `, although it stands still (${s.why})` : ''}. ` +
     (s && s.next ? `The next tick stays: ${moment(s.next)}.` : 'No tick is to come.'))],
-  async () => { await api.change('POST', `task-queues/${api.enc(queue)}/tasks/schedules/${api.enc(name)}/run`); lookedAt = 0; }, `${name} has made a task.`);
+  async () => { await api.change('POST', schedulePath(queue, name) + '/run'); anew(); }, `${name} has made a task.`);
 }
 
 function schedules_show(answer) {
@@ -57,6 +61,8 @@ function schedules_show(answer) {
   level('ts', 5, i => schedules[i].why ? 'warn' : '');
   put($('ts-none'), below(answer, schedules, 'No schedule makes tasks for this queue.'));
 }
+
+$('add-schedule').addEventListener('click', () => askAddSchedule(lookedFor, anew));
 
 /* ---- asking ---- */
 

@@ -485,6 +485,64 @@ async function endpointForms() {
   await c.close();
 }
 
+// A schedule is made, changed, paused and deleted, by the keyboard where a form is filled in.
+async function scheduleForms() {
+  const { c, page } = await dashboard('#pool=*&queue=clocked');
+  const at = key => page.locator(`#ask [data-key=${key}]`).locator('input,textarea,select').first();
+  const of = name => manager('GET', 'task-queues/clocked/tasks/schedules/' + name);
+  const said = async () => (await page.locator('#ask [role=status]').first().innerText());
+  await button(page, 'Add a schedule …').focus();
+  await page.keyboard.press('Enter');
+  await at('name').waitFor();
+  await at('name').focus();
+  await page.keyboard.type('nightly');
+  await page.keyboard.press('Tab');
+  await page.keyboard.type('30 25 * * *');
+  await claimUntil('times that cannot be are said at once', async () => await said() === 'cron: hour: 25 is not in 0-23', await said());
+  await page.locator('#ask-yes').click();
+  await claimUntil('and refused at their field', async () => (await page.locator('#ask .wrong').innerText()).startsWith('cron: hour: 25'));
+  claim('which has the focus', await at('cron').evaluate(e => e === document.activeElement));
+  await at('cron').fill('30 2 * * *');
+  await at('zone').fill('Europe/Berlin');
+  await claimUntil('the next times are told by the zone’s clocks', async () => /^Fires \d+-\d\d-\d\d 02:30:00\+0[12]:00, then /.test(await said()) || / 03:00:00\+02:00/.test(await said()), await said());
+  await at('task').fill('{"payload": {"report": "day"');
+  await page.locator('#ask-yes').click();
+  await claimUntil('what is no JSON is refused at its field', async () => (await page.locator('#ask .wrong').innerText()) === 'task must be an object');
+  await at('task').fill('{"payload": {"report": "day"}}');
+  await k.accessible(page, 'the form of a schedule');
+  await k.shot(page, 'tasks-add-schedule');
+  await page.setViewportSize({ width: 375, height: 800 });
+  await k.fits(page, 'the form of a schedule on a phone');
+  await page.setViewportSize(DESK.viewport);
+  await yes(page, 'a schedule', 'Add a schedule to clocked');
+  await claimUntil('it is there', async () => (await of('nightly')).definition.task.payload.report === 'day');
+  await row(page, 'ts', 'nightly').getByRole('button', { name: 'nightly' }).click();
+  await at('cron').fill('');
+  await at('zone').fill('');
+  await at('every').fill('2h');
+  claim('from what to what is said', /cron: “30 2 \* \* \*” → nothing/.test(await page.locator('#ask .turns').innerText()), await page.locator('#ask .turns').innerText());
+  await call('PUT', '/v1/schedules/clocked/nightly', { every: '3h', task: { payload: 7 } });
+  await page.locator('#ask-yes').click();
+  await claimUntil('what a server has changed meanwhile stays', async () => (await page.locator('#ask-why').innerText()).includes('Somebody has changed it'));
+  await page.locator('#ask-no').click();
+  await row(page, 'ts', 'nightly').getByRole('button', { name: 'nightly' }).click();
+  await at('every').fill('2h');
+  await yes(page, 'a change', 'Change schedule nightly of clocked');
+  const is = (await of('nightly')).definition;
+  claim('is made, the rest is as the server had it', is.every === '2h' && is.task.payload === 7 && !('cron' in is), JSON.stringify(is));
+  await row(page, 'ts', 'nightly').getByRole('button', { name: 'Pause …' }).click();
+  await yes(page, 'a pause', 'Pause schedule nightly of clocked?');
+  await claimUntil('is one', async () => (await of('nightly')).definition.paused === true);
+  await row(page, 'ts', 'nightly').getByRole('button', { name: 'Resume …' }).click();
+  await yes(page, 'its end', 'Resume schedule nightly of clocked?');
+  await claimUntil('is told in the log', async () => (await page.locator('#audit').innerText()).includes('clocked nightly: paused true → false'), await page.locator('#audit').innerText());
+  await k.accessible(page, 'schedules');
+  await row(page, 'ts', 'nightly').getByRole('button', { name: 'Delete …' }).click();
+  await yes(page, 'a removal', 'Delete schedule nightly of clocked?', 'nightly');
+  await claimUntil('it is gone', async () => (await page.locator('#ts-none').innerText()).includes('No schedule'));
+  await c.close();
+}
+
 async function budgetsAndSchedules() {
   await manager('PUT', 'budgets/gpu', { rate_per_s: 50 });
   await manager('PUT', 'endpoints/shared', { url: 'http://127.0.0.1:1', allow: ['127.0.0.0/8'], budget: 'gpu', adaptive: { min: 2, max: 20 } });
@@ -539,5 +597,5 @@ async function phoneAndDark() {
   }
 }
 
-k.main([empty, poolForms, crowd, whyOfOne, payloadOfOne, wrongLinks, manyTasks, poolGraph, stopHere, pauseAndResume, redriveAndDiscard, noWorker, workerWords, whatWasTried, endpoints, endpointForms, budgetsAndSchedules, phoneAndDark,
+k.main([empty, poolForms, crowd, whyOfOne, payloadOfOne, wrongLinks, manyTasks, poolGraph, stopHere, pauseAndResume, redriveAndDiscard, noWorker, workerWords, whatWasTried, endpoints, endpointForms, scheduleForms, budgetsAndSchedules, phoneAndDark,
   nodeDies]);

@@ -185,7 +185,8 @@ static json_t *note(struct walk *w, const struct schedule_row *was, const struct
 static void defined(struct mng_service *s, struct walk *w, const struct mng_part_view *p,
                     const struct msg_task_do_ans *m)
 {
-    const struct schedule_row *was = m->n_schedules > 1 ? &m->schedules[1] : NULL;
+    const struct schedule_row found = { .text = { (uint32_t)w->old.len, w->old.data } };
+    const struct schedule_row *was = m->n_schedules > 1 ? &m->schedules[1] : w->old.len > 0 ? &found : NULL;
     json_t *row;
 
     if ((m->code != CODE_DONE && m->code != CODE_SAME) || m->n_schedules == 0) {
@@ -221,13 +222,14 @@ static bool patch(struct mng_service *s, struct walk *w, const struct schedule_r
         return false;
     }
     buf_init(&out);
+    buf_append(&w->old, row->text.p, row->text.n); /* it may be in an older pool */
     schedule_merge(&out, row, (struct slice){ (char *)w->form.data, w->form.len });
     buf_fini(&w->form);
     w->form = out;
     w->q.version = w->i == 0 ? version : SCHEDULE_ABSENT;
     w->i = 0;
     w->wants_old = false;
-    if (w->form.failed || !mng_part(s->mng, w->part[0], &p)) {
+    if (w->form.failed || w->old.failed || !mng_part(s->mng, w->part[0], &p)) {
         walk_away(s->mng, w, walk_held(w));
         return false;
     }

@@ -67,6 +67,7 @@ static void walk_free(struct walk *w)
     json_decref(w->away);
     json_decref(w->entry);
     buf_fini(&w->form);
+    buf_fini(&w->old);
     free(w);
 }
 
@@ -467,6 +468,7 @@ static struct walk *walk_new(struct mng_service *s, const struct task_ask *q)
     w->q = *q;
     w->until = ev_now(s->ev) + WAIT_MS;
     buf_init(&w->form);
+    buf_init(&w->old);
     w->part = calloc(PARTS_MAX, sizeof(*w->part));
     w->rows = json_array();
     w->away = json_array();

@@ -55,6 +55,7 @@ struct walk {
     json_t *away;  /* owned: partitions that did not answer */
     json_t *entry; /* owned: of an order, for the operators' log */
     struct buf form;  /* owned: RESUBMIT: body of the new task; PUT_SCHEDULE: what is asked for, or the message */
+    struct buf old;   /* owned: text of the schedule that a PATCH has found */
     bool wants_old;   /* RESUBMIT of a call, a PATCH of a schedule: what there is is to come first */
     bool in_older;    /* PUT_SCHEDULE: it is done, and goes where older pools have one of the name */
     int status;       /* PUT_SCHEDULE: of the answer in `rows` */

@@ -354,9 +354,21 @@ check "it is deleted" says '^every: "2h" -> -$'
 ctl task schedules delete ride/9 nightly
 check "  once" complains 'queue ride/9 has no schedule nightly'
 
+# ---- a queue that has got a pool of its own: its schedules follow when they are changed
+ctl task schedules add ride/8 old every=1h task='{"payload":1}'
+ctl task schedules add ride/8 left every=1h task='{"payload":1}'
+ctl pool add ride/8 max_attempts=1
+check_eq "what the older pool has is shown" "$(admin GET "${SCHED/9/8}/old" | jq -r .definition.every)" 1h
+moved() { ctl task schedules set ride/8 old every=2h; says '^every: "1h" -> "2h"$'; }
+wait_for 10 "a change of it: from what to what" moved
+check_eq "  it is there once" "$(admin GET "${SCHED/9/8}" | jq -c '[.schedules[].schedule] | sort')" '["left","old"]'
+check_eq "  in the queue's own pool, where servers look" "$(task_call "$R/v1/schedules/ride/8/" | jq -c '[.schedules[].schedule]')" '["old"]'
+ctl task schedules delete ride/8 left
+check_eq "one that stayed behind is deleted" "$(admin GET "${SCHED/9/8}" | jq -c '[.schedules[].schedule]')" '["old"]'
+
 # ---- a node that is away
 ctl status
-check "status has pools and task nodes" says '^task\.0 +up( .*)? 3 +0 '
+check "status has pools and task nodes" says '^task\.0 +up( .*)? 4 +0 '
 pid=$(pid_of task.0)
 kill -STOP "$pid"
 check_eq "a node that is silent: 503" "$(why "$one" .code)" queue_unavailable

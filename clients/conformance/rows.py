@@ -24,7 +24,7 @@ PAUSED = {"news_by_events", "news_by_polls", "resume", "stream_cut", "stream_mut
           "cut_body", "slow_body", "garbage", "lost_join", "unknown_token", "server_token"}
 # One of these goes first, alone: a virtual machine that has just begun keeps no times.
 FIRST = ("submit_and_wait", "join_open")
-LONG = {"burst_503", "place_of_call", "stream_of_call", "work_again", "stream_mute", "work_extends", "work_slow_router", "slow_body", "clock_ahead", "clock_behind"}
+LONG = {"task_events", "work_progress", "burst_503", "place_of_call", "stream_of_call", "work_again", "stream_mute", "work_extends", "work_slow_router", "slow_body", "clock_ahead", "clock_behind"}
 
 
 def waits(event):
@@ -511,6 +511,14 @@ def row_task_events(r):
     r.claim(c.ask("watch", task="U")["state"] == "dead", "another end")
     a, b, d = (q.at for q in r.proxy.those("GET", "/U/events$"))
     r.claim(b - a > 0.95 and d - b > 1.9, f"streams that bring nothing are asked for after {b - a:.1f} s and {d - b:.1f} s")
+    r.proxy.rule("GET", "/V/events$", say(204, headers={"Retry-After": "60"}))
+    r.proxy.rule("GET", "/V$", say(200, {"task": "V", "queue": "q", "state": "running", "poll_after_ms": 1500}))
+    r.proxy.rule("GET", "/V/events$", say(200, text=b'event: end\ndata: {"state":"dead"}\n\n'))
+    asked = c.begin("watch", task="V")
+    asked.wait_for(lambda e: e["state"] == "running")
+    r.claim(asked.result(10)["state"] == "dead", "another end where there is no room")
+    a, b = (q.at for q in r.proxy.those("GET", "/V/events$"))
+    r.claim(b - a > 1.4, f"no room, and asked again after {b - a:.1f} s, not when it was told")
 
 
 def row_queue_events(r):

@@ -155,6 +155,7 @@ void feed_start(struct tasking *t, const struct task_asked *x)
 
     if (has_most(t, whose)) {
         _Static_assert(FEEDS_OPEN_MAX == 512, "as the text says");
+        t->r->counts.listeners_refused++;
         router_problem(t->r, x->req, API_QUEUE_FULL, "this token has as many streams of queues open at this router as are "
                        "free for all (256 of 512, if no other token has any): end one, or ask another router");
         return;

@@ -48,7 +48,7 @@ struct server_tokens {
 SQ_CHECK int server_tokens_read(struct server_tokens *t, char *text, struct err *e);
 void server_tokens_free(struct server_tokens *t);
 
-/* Of the token whose tenant this is: the same after its file was read again. */
+/* Id of the token whose tenant this is: the same after its file was read again. */
 static inline uint64_t server_token_id(const struct tenant *of)
 {
     uint64_t id;

@@ -260,7 +260,8 @@ MESSAGE(part_status, PartStatus, NULL, NUM(epoch), ROWS(v, n, n_part, 0, PARTS_M
 
 MESSAGE(task_do, TaskDo, NULL, NUM(part), NUM(epoch), NUM(verb), NUM(no), NAME(queue), NAME(key1),
         NAME(key2), NUM(states), NUM(after), NUM(most), NUM(rate), TEXT(label, LABEL_MAX),
-        NUM(force), PLAIN(body, TASK_BODY_MAX), NUM(version))
+        NUM(force), PLAIN(body, TASK_BODY_MAX), NUM(version), NUM(since_ms),
+        NUM(until_ms))
 
 MESSAGE(task_do_ans, TaskDoAns, NULL, CODE, NUM(after), NUM(done),
         MSGS(v, n, tasks, task_get_ans, 0, TASK_ROWS_MAX),

@@ -301,8 +301,13 @@ enum task_do { /* a node answers CODE_INVALID to what it does not know */
     DO_SCHEDULE,     /* schedule key1 of a queue, with its definition; asks nothing else */
     DO_PUT_SCHEDULE, /* `body`, a TASK_SCHEDULE, is its definition now; the answer has it as it is, and as it was */
     DO_DROP_SCHEDULE, /* delete it; the answer has it as it was */
+    DO_NAMED, /* the task of a queue that its caller named key1, if it is in one of `states` */
     DO_NVERBS
 };
+/* Bits, 1 << verb: these change nothing. */
+#define DO_ASKS \
+    (1u << DO_LOOK | 1u << DO_LIST | 1u << DO_KEYS | 1u << DO_SCHEDULES | 1u << DO_FIRST | \
+     1u << DO_EXPORT | 1u << DO_BODY | 1u << DO_SCHEDULE | 1u << DO_NAMED)
 
 #define SCHEDULE_ABSENT 1 /* version of a schedule that is not there */
 
@@ -319,6 +324,7 @@ struct msg_task_do {
     bool force; /* CANCEL, CANCEL_ALL, CANCEL_LABEL: those that run are cancelled, too */
     struct bytes_of body; /* RESUBMIT: payload, or call form; PUT_SCHEDULE */
     uint64_t version;     /* PUT_SCHEDULE, DROP_SCHEDULE: only if it is at this one (schedule_version()); 0: any. Else CONFLICT, and the answer has it as it is */
+    uint64_t since_ms, until_ms; /* LIST: that ended, or else entered, then; Unix ms; 0: any */
 };
 
 struct key_row { /* or a queue: key1 is its name */

@@ -205,9 +205,10 @@ function listAnew(choose) {
   look();
 }
 
-// Only those of a key, or with a label.
+// Only those of a key, with a label, of a time, or the one of a name.
 function askSift() {
-  const is = { key: $('sift-key').value.trim(), label: $('sift-label').value.trim() };
+  const text = id => $('sift-' + id).value.trim(), at = id => text(id) && new Date(text(id)).toISOString();
+  const is = text('name') ? { name: text('name') } : { key: text('key'), label: text('label'), since: at('since'), until: at('until') };
   listAnew(() => { sift = Object.fromEntries(Object.entries(is).filter(([, v]) => v)); });
 }
 

@@ -318,7 +318,7 @@ const char *task_do_word(enum task_do verb)
         [DO_FIRST] = "first",         [DO_EXPORT] = "export",
         [DO_BODY] = "payload",        [DO_RESUBMIT] = "redrive",
         [DO_SCHEDULE] = "schedule",   [DO_PUT_SCHEDULE] = "define",
-        [DO_DROP_SCHEDULE] = "delete",
+        [DO_DROP_SCHEDULE] = "delete", [DO_NAMED] = "list",
     };
 
     return words[verb];

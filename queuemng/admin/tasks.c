@@ -14,6 +14,7 @@
 #include "queuemng/admin/task_schedule.h"
 #include "queuemng/admin/walk.h"
 #include "queuemng/policy/pool_def.h"
+#include "queuemng/policy/schedule.h"
 
 #define LIST_N    100 /* tasks without ?n= */
 #define KEYS_N    20  /* keys without ?top= */
@@ -185,6 +186,64 @@ static bool read_label(struct admin_call *c, struct task_ask *q)
     return false;
 }
 
+/* ?since=, ?until=: moments, of lists; also in seconds, as answers have them. */
+static bool read_moment(struct admin_call *c, const char *name, int64_t *ms)
+{
+    char text[48], *end;
+    int is_there = given(c, name, text, sizeof(text));
+    double s;
+
+    if (is_there <= 0)
+        return is_there == 0;
+    s = strtod(text, &end);
+    if (end != text && *end == '\0' && s > 0 && s < 1e11) {
+        *ms = (int64_t)(s * 1000 + 0.5);
+        return true;
+    }
+    if (schedule_parse(text, ms) == 0)
+        return true;
+    admin_problem(c->a, 400, "bad_request", "?%s= is a date and time with a zone, like "
+                  "2027-01-31T20:00:00Z (a + is %%2B in an address), or Unix seconds", name);
+    return false;
+}
+
+static bool read_times(struct admin_call *c, struct task_ask *q)
+{
+    if (!read_moment(c, "since", &q->since_ms) || !read_moment(c, "until", &q->until_ms))
+        return false;
+    if (q->until_ms == 0 || q->since_ms < q->until_ms)
+        return true;
+    admin_problem(c->a, 400, "bad_request", "?until= is not after ?since=");
+    return false;
+}
+
+/* True: the list of a queue's tasks has none of these parameters beside ?`name`=, which says `what`. */
+static bool is_alone(struct admin_call *c, const char *const *others, size_t n, const char *name, const char *what)
+{
+    for (size_t i = 0; i < n; i++)
+        if (admin_query_has(c->q->query, others[i])) {
+            admin_problem(c->a, 400, "bad_request", "?%s= %s: ?%s= says nothing beside it", name, what, others[i]);
+            return false;
+        }
+    return true;
+}
+
+/* ?name=: the task that its caller named so. */
+static bool read_name(struct admin_call *c, struct task_ask *q)
+{
+    static const char *const others[] = { "key", "label", "after", "since", "until" };
+    int is_there = given(c, "name", q->key1, sizeof(q->key1));
+
+    if (is_there <= 0)
+        return is_there == 0;
+    if (q->key1[0] == '\0') {
+        admin_problem(c->a, 400, "bad_request", "?name= is what the task's caller named it");
+        return false;
+    }
+    q->verb = DO_NAMED;
+    return is_alone(c, others, ARRAY_LEN(others), "name", "means one task");
+}
+
 /* ?after=: "next" of the answer before. */
 static bool read_after(struct admin_call *c, struct task_ask *q)
 {
@@ -240,7 +299,7 @@ static bool read_order(struct admin_call *c, struct task_ask *q)
 {
     char word[10] = "";
     int is_there = given(c, "order", word, sizeof(word));
-    static const char *const others[] = { "state", "key", "label", "after" };
+    static const char *const others[] = { "state", "key", "label", "after", "name", "since", "until" };
 
     if (is_there <= 0)
         return is_there == 0;
@@ -249,13 +308,7 @@ static bool read_order(struct admin_call *c, struct task_ask *q)
         return false;
     }
     q->verb = DO_FIRST;
-    for (size_t i = 0; i < ARRAY_LEN(others); i++)
-        if (admin_query_has(c->q->query, others[i])) {
-            admin_problem(c->a, 400, "bad_request", "?order=start lists the first tasks in line of the whole "
-                          "queue: ?%s= says nothing beside it", others[i]);
-            return false;
-        }
-    return true;
+    return is_alone(c, others, ARRAY_LEN(others), "order", "start lists the first tasks in line of the whole queue");
 }
 
 /* "QUEUE/tasks", "QUEUE/tasks/WORD" */
@@ -276,7 +329,7 @@ static bool read_most(struct admin_call *c, struct task_ask *q)
     bool keys = q->verb == DO_KEYS;
 
     q->most = UINT32_MAX;
-    if (keys || q->verb == DO_LIST || q->verb == DO_FIRST || q->verb == DO_EXPORT)
+    if (keys || q->verb == DO_LIST || q->verb == DO_FIRST || q->verb == DO_EXPORT || q->verb == DO_NAMED)
         q->most = (uint32_t)admin_number(c, keys ? "top" : "n", TASK_ROWS_MAX,
                                          keys ? KEYS_N : LIST_N);
     return q->most > 0;
@@ -287,6 +340,8 @@ static bool takes_all(struct admin_call *c, struct task_ask *q)
     return takes(c, q, "state", 1u << DO_LIST) &&
            takes(c, q, "key", 1u << DO_LIST | 1u << DO_CANCEL_ALL) &&
            takes(c, q, "label", 1u << DO_LIST | 1u << DO_CANCEL_ALL) &&
+           takes(c, q, "name", 1u << DO_LIST) && takes(c, q, "since", 1u << DO_LIST) &&
+           takes(c, q, "until", 1u << DO_LIST) &&
            takes(c, q, "rate_per_s", 1u << DO_REDRIVE_ALL) && takes(c, q, "by", 1u << DO_KEYS) && read_force(c, q);
 }
 
@@ -327,6 +382,7 @@ void admin_task_queue(struct admin_call *c)
     if (!split(path, &q)) /* a schedule's name that is too long */
         admin_problem(c->a, 404, "not_found", "no such path");
     else if (takes_all(c, &q) && read_states(c, &q) && read_key(c, &q) && read_label(c, &q) &&
-        read_after(c, &q) && read_rate(c, &q) && read_by(c, &q) && read_order(c, &q) && read_most(c, &q))
+        read_after(c, &q) && read_rate(c, &q) && read_by(c, &q) && read_times(c, &q) && read_order(c, &q) &&
+        (q.verb == DO_FIRST || read_name(c, &q)) && read_most(c, &q))
         task_walk(c, &q);
 }

@@ -18,7 +18,7 @@
 
 static bool is_of_many(const struct walk *w)
 {
-    return w->q.verb == DO_LIST || (w->q.verb >= DO_KEYS && w->q.verb < DO_BODY);
+    return w->q.verb == DO_LIST || (w->q.verb >= DO_KEYS && w->q.verb < DO_BODY) || w->q.verb == DO_NAMED;
 }
 
 /* Token of a task: the right to read it. */
@@ -29,8 +29,7 @@ static const struct token_key *shown(const struct mng_service *s, const struct w
 
 static bool is_order(const struct task_ask *q)
 {
-    return q->verb != DO_LOOK && q->verb != DO_LIST && q->verb != DO_KEYS &&
-           q->verb != DO_SCHEDULES && q->verb != DO_FIRST && q->verb != DO_EXPORT && q->verb != DO_BODY && q->verb != DO_SCHEDULE;
+    return (DO_ASKS >> q->verb & 1) == 0;
 }
 
 static bool is_of_schedule(const struct task_ask *q)
@@ -47,7 +46,7 @@ static bool spans(const struct walk *w)
 /* Lists tasks, as many as are asked for. */
 static bool lists_tasks(const struct walk *w)
 {
-    return w->q.verb == DO_LIST || w->q.verb == DO_FIRST || w->q.verb == DO_EXPORT;
+    return w->q.verb == DO_LIST || w->q.verb == DO_FIRST || w->q.verb == DO_EXPORT || w->q.verb == DO_NAMED;
 }
 
 struct admin_ans *walk_held(const struct walk *w)
@@ -153,7 +152,9 @@ static bool say(struct mng_service *s, struct walk *w, const struct mng_part_vie
                                       .most = w->q.most,
                                       .rate = w->q.rate,
                                       .label = w->q.label,
-                                      .force = w->q.force };
+                                      .force = w->q.force,
+                                      .since_ms = (uint64_t)w->q.since_ms,
+                                      .until_ms = (uint64_t)w->q.until_ms };
     if (!w->wants_old && !w->in_older)
         m.task_do.version = w->q.version;
     if ((w->q.verb == DO_RESUBMIT || w->q.verb == DO_PUT_SCHEDULE) && !w->wants_old && !w->in_older)
@@ -316,6 +317,14 @@ static bool run_ends(struct mng_service *s, struct walk *w, const struct mng_par
     return true;
 }
 
+/* An older node lists tasks of all times. */
+static bool is_within(const struct task_ask *q, const struct msg_task_get_ans *t)
+{
+    int64_t at_ms = t->ended_ms != 0 ? t->ended_ms : t->entered_ms;
+
+    return at_ms >= q->since_ms && (q->until_ms == 0 || at_ms < q->until_ms);
+}
+
 static void of_many(struct mng_service *s, struct walk *w, const struct mng_part_view *p,
                     const struct msg_task_do_ans *m)
 {
@@ -326,9 +335,10 @@ static void of_many(struct mng_service *s, struct walk *w, const struct mng_part
     for (uint32_t i = 0; i < m->n_more && i < m->n; i++)
         (void)json_array_append_new(w->rows, task_export_json(&m->v[i], &m->more[i], p, &s->keys.token));
     for (uint32_t i = 0; i < m->n && w->q.verb != DO_EXPORT; i++)
-        (void)json_array_append_new(
-            w->rows,
-            task_json(&m->v[i], p, mng_target_place(s->mng, p->endpoint, m->v[i].target), shown(s, w)));
+        if (is_within(&w->q, &m->v[i]))
+            (void)json_array_append_new(
+                w->rows,
+                task_json(&m->v[i], p, mng_target_place(s->mng, p->endpoint, m->v[i].target), shown(s, w)));
     for (uint32_t i = 0; i < m->n_keys; i++)
         add_key(s->mng, w, &m->keys[i]);
     for (uint32_t i = 0; i < m->n_schedules; i++)

@@ -20,6 +20,7 @@ struct task_ask {
     char pool[TASK_NAME_MAX + 1]; /* KEYS, without a queue: the queues of this pool */
     unsigned states; /* LIST: bits, 1 << enum task_state */
     uint32_t after, most;
+    int64_t since_ms, until_ms; /* LIST: Unix ms; 0: any */
     uint64_t rate;     /* REDRIVE_ALL: per 1000 s; 0: any */
     bool only_limited; /* KEYS: that a limit of theirs stops */
     bool tokens;       /* task_walk() sets it: the asker may see tokens of tasks */

@@ -46,6 +46,7 @@ struct ctl {
     const char *payload; /* file of a payload, for task redrive; NULL = not given */
     const char *label; /* label of tasks: those that have it; NULL = any, or none */
     const char *order; /* order of a list of tasks; NULL = none */
+    const char *name, *since; /* for a list of tasks, as `until`; NULL = none */
     const char *html, *vary, *find, *from_audit; /* for rehearse; NULL = not given */
     const char *server_token_file; /* for task import; NULL = not given */
     const char *role, *queues, *pools, *until; /* for token add; NULL = not given */

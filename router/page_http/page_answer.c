@@ -232,7 +232,7 @@ static void other(struct router *r, struct rflow *rf, const struct route_queue *
     struct page_view v = page_view_of(r, rf->page, q, state);
 
     v.poll_after_ms = retry_ms;
-    if (v.json && rf->flow.result == FLOW_GONE) /* nobody is there to press a button */
+    if (v.json && rf->flow.result == FLOW_GONE) /* no reader presses a button */
         page_ticket_cookie(r, rf->page, "", 0);
     page_show(r, &v);
 }

@@ -373,6 +373,15 @@ static bool is_below(const struct engine *e, task_slot slot, uint32_t limiter)
     return i != 0;
 }
 
+/* Ended, or, of those that are not over or are dead, entered. */
+static bool is_within(const struct task *t, const struct task_filter *f)
+{
+    bool over = task_state_is_final((enum task_state)t->state) && t->state != TASK_DEAD;
+    msec_t at = over ? (msec_t)t->ended : (msec_t)t->entered_ms;
+
+    return at >= f->since && (f->until == 0 || at < f->until);
+}
+
 unsigned engine_list(const struct engine *e, const struct task_filter *f, task_slot *at,
                      task_no *out, unsigned most)
 {
@@ -383,7 +392,7 @@ unsigned engine_list(const struct engine *e, const struct task_filter *f, task_s
 
     for (; *at < stop && n < most; ++*at)
         if ((f->states & ~(1u << TASK_FREE)) >> task_at(&e->store, *at)->state & 1 &&
-            is_below(e, *at, limiter) && has_label(e, *at, &f->label))
+            is_within(task_at(&e->store, *at), f) && is_below(e, *at, limiter) && has_label(e, *at, &f->label))
             out[n++] = task_number(&e->store, *at);
     if (limiter == 0 || *at >= end)
         *at = SLOT_NONE;

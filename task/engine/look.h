@@ -82,6 +82,7 @@ struct task_filter {
     unsigned states;                    /* bits: 1 << enum task_state */
     struct trec_text label;             /* n 0: any, or none */
     bool any_queue;                     /* every queue is meant: `queue` is not read */
+    msec_t since, until;                /* moments of the end, or else of the entry: from then, before then; 0: any */
 };
 #define LIST_STEPS 65536u /* slots that one call looks at: at most a millisecond or two */
 /* Lists those in the states, in the order of their slots, from *at on: at most `most`, and as far as

@@ -7,6 +7,7 @@
 #include "task/engine/change.h"
 #include "task/engine/first.h"
 #include "task/engine/look.h"
+#include "task/engine/submit.h"
 #include "task/node/body.h"
 #include "task/node/commands.h"
 #include "task/node/parts.h"
@@ -42,10 +43,30 @@ static struct task_filter meant(const struct msg_task_do *q, unsigned states)
                                  .label = tasktab_text(q->label) };
 }
 
+/* On the partition's axis; 0: any. What is before its begin is 1. */
+static msec_t on_axis(const struct part *p, uint64_t unix_ms)
+{
+    int64_t at = (int64_t)u64_min(unix_ms, INT64_MAX) - p->unix_ahead;
+
+    return unix_ms == 0 ? 0 : ms_max(at, 1);
+}
+
+/* None, if there is no such name, or its task is in no such state. */
+static void named(const struct part *p, const struct msg_task_do *q, struct msg_task_do_ans *m,
+                  struct outbox *out)
+{
+    struct trec_text queue = tasktab_text(q->queue), name = tasktab_text(q->key1);
+    task_no no = engine_named(&p->e, &queue, &name);
+
+    if (no != 0)
+        look(p, no, m, out);
+    m->n = m->n > 0 && (q->states >> m->v->state & 1) != 0;
+}
+
 static void list(const struct part *p, const struct msg_task_do *q, struct msg_task_do_ans *m,
                  struct outbox *out)
 {
-    const struct task_filter f = meant(q, q->states);
+    struct task_filter f = meant(q, q->states);
     uint32_t most = u32_min(q->most, TASK_ROWS_MAX);
     task_no *no = arena_array(&out->mem, most, sizeof(*no));
     task_slot at = q->after;
@@ -54,6 +75,8 @@ static void list(const struct part *p, const struct msg_task_do *q, struct msg_t
         m->code = CODE_BUSY;
         return;
     }
+    f.since = on_axis(p, q->since_ms);
+    f.until = on_axis(p, q->until_ms);
     m->n = engine_list(&p->e, &f, &at, no, most);
     m->after = at != SLOT_NONE ? at : 0;
     for (uint32_t i = 0; i < m->n; i++)
@@ -398,8 +421,7 @@ void tasktab_do(struct tasktab *t, struct asker a, const struct msg_task_do *q,
                 struct outbox *out)
 {
     struct msg_task_do_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_DO_ANS)->task_do_ans;
-    bool asks = q->verb == DO_LOOK || q->verb == DO_LIST || q->verb == DO_KEYS ||
-                q->verb == DO_SCHEDULES || q->verb == DO_FIRST || q->verb == DO_EXPORT || q->verb == DO_BODY || q->verb == DO_SCHEDULE;
+    bool asks = q->verb < DO_NVERBS && (DO_ASKS >> q->verb & 1) != 0;
     struct part *p = asks ? tasktab_owned(t, q->part, q->epoch) : NULL;
 
     if (((q->verb == DO_LIST || (q->verb >= DO_KEYS && q->verb < DO_BODY)) && q->most == 0) ||
@@ -413,6 +435,8 @@ void tasktab_do(struct tasktab *t, struct asker a, const struct msg_task_do *q,
         look(p, q->no, m, out);
     else if (q->verb == DO_LIST)
         list(p, q, m, out);
+    else if (q->verb == DO_NAMED)
+        named(p, q, m, out);
     else if (q->verb == DO_SCHEDULES)
         schedules(p, q, m, out);
     else if (q->verb == DO_FIRST)

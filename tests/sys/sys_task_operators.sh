@@ -66,6 +66,21 @@ labelled=$(submit '{"payload":"d","delay":"1h","labels":["spring","batch7"]}')
 check_eq "of a label" "$(admin GET '/v1/admin/task-queues/images/tasks?label=batch7' | jq -r '[.tasks[] | .task, .labels[0]] | join(" ")')" "$labelled spring"
 ctl task list images --label spring
 check "segqctl lists them by label, too" test "$(grep -c scheduled "$DIR/out")" = 1
+named=$(submit '{"payload":"e","delay":"1h","name":"order-7"}')
+list() { admin GET "/v1/admin/task-queues/images/tasks?$1" | jq -r "$2"; }
+check_eq "by its caller's name" "$(list name=order-7 '[.tasks[].task] | join(" ")')" "$named"
+check_eq "no other has it" "$(list name=order-8 '.tasks | length') $(list 'name=order-7&state=dead' '.tasks | length')" "0 0"
+check_eq "beside a label it would say nothing" "$(list 'name=order-7&label=spring' .status)" 400
+came=$(list name=order-7 '.tasks[0].entered_at')
+has() { list "$1" "[.tasks[] | select(.task == \"$named\")] | length"; }
+check_eq "by the time at which it came" "$(has "since=$came") $(has "until=$came") $(has "until=2100-01-01T00:00:00%2B01:00")" "1 0 1"
+check_eq "what is no time" "$(list since=yesterday .detail | grep -c 'date and time with a zone')" 1
+ctl task list images --name order-7
+check "segqctl finds it by name" test "$(grep -c scheduled "$DIR/out")" = 1
+ctl task list images --since "$came" --until 2100-01-01T00:00:00Z
+check "  and by time" says scheduled
+ctl task cancel "$named" --yes
+ctl task discard "$named" --yes
 ctl task cancel-all images --label 'a,b' --yes
 check "what is no label is refused" complains 'one label'
 ctl task discard-all images --label spring --yes

@@ -85,7 +85,8 @@ static const struct msg_task_do_ans *operate(struct msg_task_do q)
     q.part = q.part != 0 ? q.part : 3;
     q.epoch = q.epoch != 0 ? q.epoch : 8;
     q.queue = q.queue != NULL ? q.queue : "";
-    q.key1 = q.key2 = "";
+    q.key1 = q.key1 != NULL ? q.key1 : "";
+    q.key2 = "";
     q.label = q.label != NULL ? q.label : "";
     send(MNG, &(struct msg){ .type = MSG_TASK_DO, .task_do = q });
     cr_assert_not_null(answer(next_rid));
@@ -282,6 +283,52 @@ Test(task_looks, a_list_and_a_cancel_know_labels)
     cr_expect_eq(operate(q)->done, 1);
     q = (struct msg_task_do){ .verb = DO_LIST, .queue = "q", .states = 1u << TASK_WAITING, .most = 9 };
     cr_expect_eq(operate(q)->n, 1, "the one without a label");
+    turn();
+}
+
+/* A list knows when a task came, or ended, and the name that its caller gave it. */
+Test(task_looks, tasks_are_found_by_name_and_by_time)
+{
+    struct task_put one = { .part = 3, .epoch = 8, .queue = "q", .key1 = "", .key2 = "", .name = "order-7" };
+    struct msg_task_do q = { .verb = DO_NAMED, .queue = "q", .key1 = "order-7", .states = UINT32_MAX, .most = 9 };
+    struct msg_task_do l = { .verb = DO_LIST, .queue = "q", .states = UINT32_MAX, .most = 9 };
+    const struct msg_task_do_ans *m;
+    uint64_t first, second;
+
+    ok(EPOCH, 77);
+    open_part(3, 8);
+    put_at(3, 8, "q", "x");
+    first = (uint64_t)operate(l)->v[0].entered_ms;
+    now.ms += 5000;
+    now.wall_ms += 5000;
+    turn();
+    send(RTR, &(struct msg){ .type = MSG_TASK_PUT, .task_put = { 1, &one } });
+    m = operate(q);
+    cr_assert_eq(m->n, 1);
+    cr_expect_eq(m->v[0].entered_ms, (int64_t)first + 5000);
+    second = first + 5000;
+    q.states = 1u << TASK_DEAD;
+    cr_expect_eq(operate(q)->n, 0, "it is in another state");
+    q.states = UINT32_MAX;
+    q.key1 = "order-";
+    cr_expect_eq(operate(q)->n, 0);
+    q.key1 = "order-7";
+    q.queue = "other";
+    cr_expect_eq(operate(q)->n, 0);
+    cr_expect_eq(operate(l)->n, 2);
+    l.since_ms = second;
+    cr_expect_eq(operate(l)->n, 1);
+    l.since_ms = second + 1;
+    cr_expect_eq(operate(l)->n, 0);
+    l = (struct msg_task_do){ .verb = DO_LIST, .queue = "q", .states = UINT32_MAX, .most = 9, .until_ms = second };
+    m = operate(l);
+    cr_assert_eq(m->n, 1);
+    cr_expect_eq(m->v[0].entered_ms, (int64_t)first);
+    l.until_ms = first;
+    cr_expect_eq(operate(l)->n, 0);
+    l.since_ms = 1; /* long before this node was there */
+    l.until_ms = second + 1;
+    cr_expect_eq(operate(l)->n, 2);
     turn();
 }
 

@@ -62,7 +62,7 @@ MESSAGE(map, Map, NULL, NUM(epoch), NUM(from_version), NUM(version), NUM(next_se
         NUMS(removed, n_removed, removed, ANY), BYTES(keys, n_keys, keys, KEYS_MAX))
 
 PART(queue_stats, struct queue_stats, QueueStats, NULL, NUM(id), NUM(ready), NUM(active),
-     NUM(rate_milli_per_s), NUM(entry), WORDS(limited_by, NAME_MAX_LEN),
+     NUM(rate_milli_per_s), NUM(entry), NUM(challenge), WORDS(limited_by, NAME_MAX_LEN),
      ROWS(lane, n_lanes, n_lane_waiting, 0, LANES_MAX),
      COL(lane, waiting, lane_waiting), COL(lane, rate_milli_per_s, lane_rate_milli_per_s),
      COL(lane, leave_ppm, lane_leave_ppm),
@@ -71,6 +71,8 @@ PART(queue_stats, struct queue_stats, QueueStats, NULL, NUM(id), NUM(ready), NUM
 MESSAGE(stats, Stats, NULL, NUM(clock_ms), NUM(reach), MSGS(queues, n, queues, queue_stats, 0, ANY),
         ROWS(unreached, n_unreached, n_unreached_no, 0, ANY), COL(unreached, no, unreached_no),
         COL(unreached, silent_ms, unreached_ms))
+
+MESSAGE(joins, Joins, NULL, ROWS(v, n, n_queue, 0, MSG_JOINS_MAX), COL(v, queue, queue), COL(v, n, joins))
 
 MESSAGE(left, Left, NULL, ROWS(v, n, n_seg, 0, MSG_LEFT_MAX), COL(v, seg, seg), COL(v, number, number))
 

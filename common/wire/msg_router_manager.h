@@ -75,13 +75,19 @@ const char *queue_state_name(enum queue_phase phase, enum queue_state state);
 
 /* Numbers of a queue's definition that routers need. A new one is listed here and in
  * router_manager.proto: the message, its codec and the codec's tests have it then. */
+enum challenge_mode { CHALLENGE_OFF, CHALLENGE_AUTO, CHALLENGE_ON };
+
 #define MAP_QUEUE_NUMBERS(X)                                                               \
     X(uint32_t, pass_ttl_s)     /* 0: not told */                                          \
     X(uint32_t, session_max_s)  /* 0: sessions are not extended */                         \
     X(uint32_t, session_idle_s) /* life of a renewed session without a request; 0: passes  \
                                  * are not renewed */                                      \
     X(uint32_t, kept_s)         /* a browser's place while nobody asks for it, at least; 0: not told */ \
-    X(uint64_t, position_cap)   /* the highest position that is shown; 0: all are */
+    X(uint64_t, position_cap)   /* the highest position that is shown; 0: all are */       \
+    X(uint32_t, challenge_mode) /* enum challenge_mode; OFF: what follows says nothing */  \
+    X(uint32_t, challenge_from) /* joins per second; 0: they turn nothing on */            \
+    X(uint32_t, challenge_per_address) /* joins per minute of a prefix; likewise */        \
+    X(uint32_t, challenge_keys) /* tries at most; 0: the router's own measure */
 
 struct map_queue {
     queue_id id;
@@ -127,6 +133,7 @@ struct queue_stats {
     uint64_t ready, active;
     uint64_t rate_milli_per_s; /* rate that the controller allows now */
     uint64_t entry; /* places of a lane that are let in as soon as they are taken */
+    uint32_t challenge; /* level of challenges that joins need now; 0: none do */
     const char *limited_by;    /* "cpu", "fixed", "paused", "fallback" ... */
     uint32_t n_lanes;
     struct lane_stats lane[LANES_MAX];
@@ -146,6 +153,18 @@ struct left_row {
 struct msg_left {
     uint32_t n;
     struct left_row *v;
+};
+
+/* Joins that came to a router since it last said so, with a challenge or without: once a second, of
+ * queues that may ask for one. */
+#define MSG_JOINS_MAX 1024
+struct join_row {
+    queue_id queue;
+    uint32_t n;
+};
+struct msg_joins {
+    uint32_t n;
+    struct join_row *v;
 };
 
 struct silent_node { /* a segment node that the manager does not reach */

@@ -234,9 +234,22 @@ static json_t *shadow_json(const struct mng_queue_view *q)
                                       "allowed_per_s", s->allowed_per_s, "limited_by", s->limited_by);
 }
 
+/* Without challenges: null. */
+static json_t *challenge_json(const struct mng_queue_view *q)
+{
+    const struct flood *f = q->flood;
+    uint32_t mode = queue_challenge_mode(q->def);
+
+    if (mode == CHALLENGE_OFF)
+        return json_null();
+    return json_pack("{s:s,s:I,s:s,s:I,s:I,s:I}", "mode", def_challenge_names[mode], "level", INT(f->level), "why",
+                     flood_whys[f->why], "since_ms", INT(f->since_ms), "joins_per_s", INT(f->per_s),
+                     "began_per_s", INT(f->began_per_s));
+}
+
 json_t *admin_queue_json(const struct mng_queue_view *q)
 {
-    return json_pack("{s:s,s:I,s:s,s:s,s:I,s:I,s:f,s:s,s:s,s:I,s:I,s:I,s:I,s:f,s:f,s:o}", "queue",
+    return json_pack("{s:s,s:I,s:s,s:s,s:I,s:I,s:f,s:s,s:s,s:I,s:I,s:I,s:I,s:f,s:f,s:o,s:o}", "queue",
                      q->def->name, "id", INT(q->id), "state", def_state_names[q->def->state],
                      "mode", def_mode_names[q->def->mode], "max_active",
                      INT(q->def->max_active), "version", INT(q->version), "allowed_per_s",
@@ -244,7 +257,7 @@ json_t *admin_queue_json(const struct mng_queue_view *q)
                      q->public_state, "inside", INT(q->inside), "inside_flushed",
                      INT(q->inside_flushed), "flushed_until_ms", INT(q->flushed_until_ms),
                      "granted", INT(q->granted), "claim_rate", q->claim_rate, "boost", q->boost,
-                     "shadow", shadow_json(q));
+                     "shadow", shadow_json(q), "challenge", challenge_json(q));
 }
 
 /* Rounds to a decimal. */

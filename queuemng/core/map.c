@@ -118,6 +118,10 @@ static bool queue_record(struct arena *a, const struct mqueue *q, struct map_que
     r->kept_s = (uint32_t)(queue_kept_ms(&q->def) / 1000);
     r->position_cap = (uint64_t)q->def.position_cap;
     r->session_max_s = (uint32_t)(q->def.session_max_ms / 1000);
+    r->challenge_mode = queue_challenge_mode(&q->def);
+    r->challenge_from = (uint32_t)q->def.challenge.from_joins_per_s;
+    r->challenge_per_address = (uint32_t)q->def.challenge.per_address;
+    r->challenge_keys = queue_challenge_keys(&q->def);
     r->session_idle_s = (uint32_t)((queue_idle_ms(&q->def) + 999) / 1000);
     if (r->name == NULL || r->lanes == NULL || r->page == NULL || r->gate == NULL ||
         r->message == NULL)
@@ -401,6 +405,7 @@ static void queue_figures(const struct mng *m, struct arena *a, const struct mqu
 {
     s->id = q->id;
     s->entry = direct_entry_reach(m, q);
+    s->challenge = q->flood.level;
     s->rate_milli_per_s = (uint64_t)(q->allowed_per_s * 1000.0 + 0.5);
     s->limited_by = arena_strdup(a, q->rel.limited_by);
     s->n_lanes = q->n_lanes;

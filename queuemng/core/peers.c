@@ -13,6 +13,7 @@
 #include "queuemng/release/pop.h"
 #include "queuemng/state/node.h"
 #include "queuemng/state/out.h"
+#include "queuemng/state/queue.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/table.h"
 #include "queuemng/tasks/task_nodes.h"
@@ -147,6 +148,16 @@ static void node_msg(struct mng *m, struct mnode *n, const struct msg *g)
     }
 }
 
+static void on_joins(struct mng *m, const struct msg_joins *g)
+{
+    for (uint32_t i = 0; i < g->n; i++) {
+        struct mqueue *q = queue_by_id(m, g->v[i].queue);
+
+        if (q != NULL)
+            q->flood.came += g->v[i].n;
+    }
+}
+
 void mng_msg(struct mng *m, msec_t now_ms, peer_no p, const struct msg *msg,
              struct mng_out *out)
 {
@@ -163,6 +174,8 @@ void mng_msg(struct mng *m, msec_t now_ms, peer_no p, const struct msg *msg,
         on_router_reg(m, r, &msg->router_reg);
     else if (r != NULL && msg->type == MSG_LEFT)
         left_pass_on(m, r, &msg->left);
+    else if (r != NULL && msg->type == MSG_JOINS)
+        on_joins(m, &msg->joins);
     else
         log_debug("event=ignored peer=%u type=%s", p, msg_name(msg->type));
     mng_end(m);

@@ -62,6 +62,19 @@ static bool any_unreachable(const struct mng *m)
     return false;
 }
 
+/* The level goes out with the figures of this second. */
+static void flood_look(struct mng *m, struct mqueue *q)
+{
+    struct flood *f = &q->flood;
+    enum challenge_mode mode = queue_challenge_mode(&q->def);
+
+    if (!flood_second(f, mode, (uint64_t)q->def.challenge.from_joins_per_s, m->wall_ms))
+        return;
+    q->stats_dirty = true;
+    log_info("event=challenge queue=%s level=%u why=%s joins_per_s=%llu", q->def.name, f->level,
+             f->level > 0 ? flood_whys[f->why] : "calm", (unsigned long long)f->per_s);
+}
+
 /* Queues in which nobody waits cost one look at their limits here, and nothing else. */
 static void second(struct mng *m)
 {
@@ -82,6 +95,7 @@ static void second(struct mng *m)
         shadow_second(q);
         if (!q->active)
             idle_figures(m, q);
+        flood_look(m, q);
         for (unsigned i = 0; i < q->n_lanes; i++) {
             marks_prune(m, &q->lane[i]);
             if (lane_is_waiting(&q->lane[i]))

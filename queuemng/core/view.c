@@ -46,6 +46,7 @@ void mng_each_queue(const struct mng *m, mng_each_fn fn, void *ctx)
                                     .inside = slots_inside(m, q),
                                     .inside_flushed = slots_flushed(m, q),
                                     .granted = q->rel.granted,
+                                    .flood = &q->flood,
                                     .claim_rate = no_show_share_come(&q->no_show),
                                     .boost = queue_boost(q) };
         const struct release *rel = &q->rel;

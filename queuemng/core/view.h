@@ -4,6 +4,7 @@
 #define SEGQ_QUEUEMNG_CORE_VIEW_H
 
 #include "common/wire/msg_segment_manager.h"
+#include "queuemng/policy/flood.h"
 #include "queuemng/state/out.h"
 
 struct eta_errors;
@@ -46,6 +47,7 @@ struct mng_queue_view {
     uint64_t inside_flushed; /* part of them released before the last flush */
     int64_t flushed_until_ms; /* wall clock: until then they count; 0: nobody does */
     uint64_t granted;       /* releases ever allowed (credits) */
+    const struct flood *flood; /* joins, and whether they need a challenge */
     double claim_rate, boost; /* share of the released that come; what is made of it */
     struct mng_shadow_view {
         uint64_t waiting, joined, would_wait; /* now; ever; those of them that waited more than a second */

@@ -120,6 +120,22 @@ static json_t *value_of(const struct ctl *c, const struct cmd_param *p, char **a
     return v;
 }
 
+/* "challenge.mode" is a member of a member. */
+static void set_member(json_t *doc, const char *name, json_t *v)
+{
+    const char *dot = strchr(name, '.');
+    json_t *in = dot != NULL ? json_object() : NULL;
+    char outer[32];
+
+    if (dot == NULL) {
+        (void)json_object_set_new(doc, name, v);
+        return;
+    }
+    snprintf(outer, sizeof(outer), "%.*s", (int)(dot - name), name);
+    (void)json_object_set_new(in, dot + 1, v);
+    (void)json_object_set_new(doc, outer, in);
+}
+
 /* The members that the row has, as an object; NULL: the error has been printed. argv: behind the
  * names. */
 static json_t *members(const struct ctl *c, char **argv, const char *name, int *rc)
@@ -144,7 +160,7 @@ static json_t *members(const struct ctl *c, char **argv, const char *name, int *
             return NULL;
         }
         if (v != NULL)
-            (void)json_object_set_new(doc, p->name, v);
+            set_member(doc, p->name, v);
         argv += is_word && argv[0] != NULL;
     }
     return doc;

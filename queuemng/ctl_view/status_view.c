@@ -177,6 +177,16 @@ static void allowed(struct buf *b, const json_t *q)
                   "from before the flush)}");
 }
 
+/* Says since when joins cost work, and why. */
+static void challenge(struct buf *b, const json_t *c)
+{
+    if (ctl_u64(c, "level") == 0)
+        return;
+    buf_str(b, "; joins cost work since ");
+    ctl_moment(b, ctl_f64(c, "since_ms") / 1000);
+    ctl_say(b, c, ctl_equals(c, "why", "by_hand") ? ", by hand" : ": {began_per_s#} came in a second");
+}
+
 static void queue_view(struct buf *b, const json_t *q, bool all)
 {
     const json_t *l, *shadow = json_object_get(q, "shadow");
@@ -185,6 +195,7 @@ static void queue_view(struct buf *b, const json_t *q, bool all)
     ctl_say(b, q, "queue {queue} ({state}): ");
     allowed(b, q);
     ctl_say(b, q, "{?limited_by:, limited by {limited_by}}");
+    challenge(b, json_object_get(q, "challenge"));
     claims(b, q);
     buf_byte(b, '\n');
     if (json_is_object(shadow))

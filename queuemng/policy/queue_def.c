@@ -1,6 +1,7 @@
 /* queue_def.c: the table of a queue's definition, and what a table cannot say. Pure. */
 #include "queuemng/policy/queue_def.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/wire/msg_router_manager.h"
@@ -11,6 +12,7 @@ const char *const def_state_names[] = { "open", "paused", "closed", "passthrough
                                        NULL };
 const char *const def_mode_names[] = { "rate", "slots", "both", NULL };
 static const char *const renews[] = { "off", "on", NULL };
+const char *const def_challenge_names[] = { "off", "auto", "on", NULL };
 static const char *const sharings[] = { "weight", "strict", NULL };
 
 #define LANE(f) offsetof(struct def_lane, f)
@@ -26,6 +28,20 @@ static const struct cfg_key idle_keys[] = {
     { "game", CFG_MS, IDLE(game_ms), "60s", 1000, DAY_MS, true, "game clients", 0, 0, 0 },
     { "mobile", CFG_MS, IDLE(mobile_ms), "120s", 1000, DAY_MS, true, "mobile apps", 0, 0, 0 },
     { "browser", CFG_MS, IDLE(browser_ms), "180s", 1000, DAY_MS, true, "browsers", 0, 0, 0 },
+    { 0 },
+};
+
+#define CHALLENGE(f) offsetof(struct def_challenge, f)
+static const struct cfg_key challenge_keys[] = {
+    { "mode", CFG_ENUM, CHALLENGE(mode), "auto", 0, 0, true,
+      "off: joins are free; auto: by the two numbers below; on: each join works", def_challenge_names, 0,
+      0 },
+    { "from_joins_per_s", CFG_INT, CHALLENGE(from_joins_per_s), "0", 0, 1e6, true,
+      "auto: joins of the queue per second from which on each of them works; 0 = never", 0, 0, 0 },
+    { "per_address", CFG_INT, CHALLENGE(per_address), "0", 0, 1e6, true,
+      "auto: joins of an address prefix (/24, /56) per minute that are free; 0 = all", 0, 0, 0 },
+    { "cost", CFG_STR, CHALLENGE(cost), "auto", 1, 10, true,
+      "keys that are tried at most: auto, or 1024 to 524288, rounded up to a power of two", 0, 0, 0 },
     { 0 },
 };
 
@@ -136,6 +152,8 @@ const struct cfg_key queue_def_keys[] = {
       0, gate_bypass_keys, 0 },
     { "rollout", CFG_NUM, AT(gate.rollout), "100", 0, 100, true,
       "percent of visitors who go through the room; 100 = everybody", 0, 0, 0 },
+    { "challenge", CFG_OBJ, AT(challenge), "", 0, 0, true,
+      "proof of work that a join costs while many come; off by default", 0, challenge_keys, 0 },
     { 0 },
 };
 
@@ -180,6 +198,30 @@ int queue_def_drop_messages(struct queue_def *d, const struct queue_def *old, co
     return rc;
 }
 
+uint32_t queue_challenge_mode(const struct queue_def *d)
+{
+    const struct def_challenge *c = &d->challenge;
+
+    return c->mode == CHALLENGE_AUTO && c->from_joins_per_s + c->per_address == 0 ? CHALLENGE_OFF
+                                                                                  : (uint32_t)c->mode;
+}
+
+uint32_t queue_challenge_keys(const struct queue_def *d)
+{
+    return d->challenge.cost != NULL ? (uint32_t)strtoul(d->challenge.cost, NULL, 10) : 0; /* "auto": 0 */
+}
+
+static int cost_check(const struct queue_def *d, struct err *e)
+{
+    const char *cost = d->challenge.cost;
+    uint32_t keys = queue_challenge_keys(d);
+
+    if (cost == NULL || strcmp(cost, "auto") == 0 ||
+        (strspn(cost, "0123456789") == strlen(cost) && keys >= 1024 && keys <= 524288))
+        return 0;
+    return err_set(e, SQ_EINVAL, "challenge: cost is auto, or a whole number from 1024 to 524288");
+}
+
 int queue_def_check(const struct queue_def *d, struct err *e)
 {
     int rc = lanes_check(d, e);
@@ -201,6 +243,8 @@ int queue_def_check(const struct queue_def *d, struct err *e)
                      "it, too");
     if (rc == 0)
         rc = gate_def_check(&d->gate, e);
+    if (rc == 0)
+        rc = cost_check(d, e);
     if (rc == 0 && d->poll_min_ms > d->poll_max_ms)
         rc = err_set(e, SQ_EINVAL, "poll_min is above poll_max");
     if (rc == 0 && d->claim_ms > d->pass_ttl_ms)

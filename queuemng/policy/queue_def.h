@@ -17,6 +17,7 @@ enum def_state { /* words: open paused closed passthrough reject */
 };
 extern const char *const def_state_names[]; /* ends with NULL */
 extern const char *const def_mode_names[];
+extern const char *const def_challenge_names[]; /* by enum challenge_mode */
 
 enum def_mode { MODE_RATE, MODE_SLOTS, MODE_BOTH };            /* rate slots both */
 enum def_renew { RENEW_OFF, RENEW_ON };                       /* off on */
@@ -29,6 +30,12 @@ struct def_lane {
 
 struct def_idle {
     int64_t game_ms, mobile_ms, browser_ms;
+};
+
+struct def_challenge { /* work that a join costs while many come */
+    int mode; /* enum challenge_mode; words: off auto on */
+    int64_t from_joins_per_s, per_address; /* 0: turns nothing on */
+    char *cost; /* "auto", or how many keys are tried at most */
 };
 
 struct queue_def {
@@ -68,6 +75,7 @@ struct queue_def {
     struct page_def page; /* the waiting page's words and looks */
     char *message; /* the operator's word of the moment to waiting people: page, answers */
     struct gate_def gate; /* exemptions from the room, the rollout, sliding sessions */
+    struct def_challenge challenge;
 };
 
 extern const struct cfg_key queue_def_keys[];
@@ -81,6 +89,11 @@ bool queue_def_says_messages(const struct cfg_node *said);
  * one takes them away, unless its own are said with it. d: old with what is said put in. */
 SQ_CHECK int queue_def_drop_messages(struct queue_def *d, const struct queue_def *old,
                                      const struct cfg_node *said, struct err *e);
+
+/* enum challenge_mode: AUTO only if something can turn it on. */
+uint32_t queue_challenge_mode(const struct queue_def *d);
+/* Keys that are tried at most; 0: auto. */
+uint32_t queue_challenge_keys(const struct queue_def *d);
 
 /* Time that a renewed session lasts without a request; 0: it is not renewed. */
 static inline int64_t queue_idle_ms(const struct queue_def *d)

@@ -10,6 +10,7 @@
 #include "common/wire/msg_router_manager.h"
 #include "queuemng/policy/claim.h"
 #include "queuemng/policy/eta_lane.h"
+#include "queuemng/policy/flood.h"
 #include "queuemng/policy/queue_def.h"
 #include "queuemng/policy/release.h"
 #include "queuemng/policy/schedule.h"
@@ -82,6 +83,7 @@ struct mqueue {
     struct shadow_play *shadow; /* owned; NULL: it is none (release/shadow.h) */
     struct no_show no_show;
     struct quiet quiet;
+    struct flood flood; /* joins that routers told, and what is asked of them */
     unsigned n_lanes;
     struct mlane lane[LANES_MAX];
     bool full;            /* max_waiting reached */

@@ -3,9 +3,11 @@
 
 #include <string.h>
 
+#include "router/gate/challenge.h"
+
 struct said { /* slices point into the request's bytes */
     int64_t client;
-    struct slice subject, lane, claim;
+    struct slice subject, lane, claim, altcha;
 };
 
 static const char *const clients[CLIENT_NCLASSES] = { [CLIENT_GAME] = "game",
@@ -20,6 +22,7 @@ static const struct json_member members[] = {
     TEXT(subject, SUBJECT_MAX_LEN, json_words, " must be a string without control characters,"),
     TEXT(lane, NAME_MAX_LEN, json_text, " must be a string"),
     TEXT(claim, CLAIM_MAX_LEN, json_text, " must be a string"),
+    TEXT(altcha, CHALLENGE_ANSWER_MAX, json_text, " must be a string"),
     JSON_OTHERS,
 };
 
@@ -37,6 +40,7 @@ bool body_join(struct join_body *b, struct slice text, struct body_error *e)
     b->subject_len = (uint8_t)m.subject.n;
     b->lane_len = (uint8_t)m.lane.n;
     b->claim_len = (uint16_t)m.claim.n;
+    b->altcha = m.altcha;
     if (m.subject.n > 0)
         memcpy(b->subject, m.subject.p, m.subject.n);
     if (m.lane.n > 0)

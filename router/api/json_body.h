@@ -18,6 +18,7 @@ struct join_body {
     bool replaces;                 /* a claim that names a ticket to replace: */
     struct token old;
     char old_text[TOKEN_TEXT_LEN];
+    struct slice altcha;           /* answer to a challenge, in the request's bytes; p NULL: absent */
     char subject[SUBJECT_MAX_LEN];
     char lane[NAME_MAX_LEN];
     char claim[CLAIM_MAX_LEN];     /* not zeroed: only claim_len bytes are there */

@@ -211,6 +211,15 @@ void api_closed(struct api_ans *a, const struct route_queue *q, const char *deta
     ADD(&a->body, "}");
 }
 
+void api_challenge(struct api_ans *a, const char *challenge, size_t n, uint64_t salt)
+{
+    begin(a, problems[API_CHALLENGE_REQUIRED].status, problems[API_CHALLENGE_REQUIRED].code,
+          "many join at this time: solve the challenge, and join again with its answer", salt);
+    ADD(&a->body, ",\"challenge\":");
+    buf_append(&a->body, challenge, n);
+    ADD(&a->body, "}");
+}
+
 void api_no_listener(struct api_ans *a, uint64_t salt)
 {
     a->status = 204;

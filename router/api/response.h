@@ -23,6 +23,14 @@
     X(TICKET_GONE, 410, "ticket_gone")                                                   \
     X(TOO_FAST, 429, "too_fast")                                                         \
     X(NOT_ELIGIBLE, 403, "not_eligible")                                                 \
+    X(CHALLENGE_REQUIRED, 428, "challenge_required")                                     \
+    X(CHALLENGE_INVALID, 403, "challenge_invalid")                                       \
+    X(CHALLENGE_EXPIRED, 403, "challenge_expired")                                       \
+    X(CHALLENGE_OTHER_QUEUE, 403, "challenge_other_queue")                               \
+    X(CHALLENGE_OTHER_ADDRESS, 403, "challenge_other_address")                           \
+    X(CHALLENGE_OTHER_JOIN, 403, "challenge_other_join")                                 \
+    X(CHALLENGE_UNSOLVED, 403, "challenge_unsolved")                                     \
+    X(CHALLENGE_USED, 403, "challenge_used")                                             \
     X(CONFLICT, 409, "conflict")                                                         \
     X(PASS_INVALID, 401, "pass_invalid")                                                 \
     X(PASS_REVOKED, 403, "pass_revoked")                                                 \
@@ -105,6 +113,8 @@ void api_bad_http(struct api_ans *a, int status, uint64_t salt);
 /* 403 queue_closed of a queue that has more to say: until when, the operator's message. */
 void api_closed(struct api_ans *a, const struct route_queue *q, const char *detail,
                 uint64_t salt);
+/* 428, with the challenge: n bytes of JSON. */
+void api_challenge(struct api_ans *a, const char *challenge, size_t n, uint64_t salt);
 /* A pass is missing or not good. room: where one waits for one, with nothing special to
  * JSON in it; n 0: it is not known which queue's. May lie in a->headers. */
 void api_no_pass(struct api_ans *a, enum api_problem p, const char *detail,

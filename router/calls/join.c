@@ -8,6 +8,7 @@
 #include "common/base/json_in.h"
 #include "common/base/text.h"
 #include "common/ticket/bound.h"
+#include "router/calls/challenge.h"
 #include "router/calls/ticket.h"
 
 void queue_get(struct router *r, struct httpd_req *req, struct slice name)
@@ -183,7 +184,7 @@ static void join_ask(struct router *r, struct httpd_req *req, const struct http_
         router_problem(r, req, API_NOT_ELIGIBLE, why);
     else if (rc < 0)
         router_problem(r, req, API_QUEUE_UNAVAILABLE, "this router is out of memory; try again");
-    else
+    else if (SQ_LIKELY(queue->map.challenge_mode == CHALLENGE_OFF) || challenge_passes(r, req, q, queue, b))
         begin(r, req, queue, b, q->idempotency_key, lane, end);
 }
 

@@ -39,6 +39,7 @@ struct limit {
     struct limit_counts n;
     struct map conns; /* id -> how many; no more entries than connections */
     uint8_t key[LIMIT_KEY_BYTES];
+    uint64_t prefix_key[2];
     void *memory; /* owned */
 };
 
@@ -98,6 +99,22 @@ const struct limit_counts *limit_counts(const struct limit *l)
     return &l->n;
 }
 
+void limit_prefix_key(struct limit *l, const uint64_t key[2])
+{
+    memcpy(l->prefix_key, key, sizeof(l->prefix_key));
+}
+
+/* Multiply and shift under a secret: universal, so two prefixes meet once in 2^32. Its secret is
+ * that of no other hash, and no answer shows what it gives. */
+static uint64_t prefix_of(const struct limit *l, const struct ip *ip, bool v4)
+{
+    uint64_t p = 0;
+
+    for (unsigned i = 0; i < 7; i++)
+        p = p << 8 | (v4 ? i < 3 ? ip->b[12 + i] : 0xff : ip->b[i]);
+    return ((p ^ l->prefix_key[0]) * (l->prefix_key[1] | 1)) >> 32;
+}
+
 limit_id limit_id_of(const struct limit *l, const struct ip *ip)
 {
     bool v4 = ip_is_v4(ip);
@@ -107,7 +124,7 @@ limit_id limit_id_of(const struct limit *l, const struct ip *ip)
     memcpy(in + 1, v4 ? ip->b + 12 : ip->b, v4 ? 4 : 8);
     crypto_shorthash_siphash24(out, in, sizeof(in), l->key);
     memcpy(&id, out, sizeof(id));
-    id &= ~(limit_id)1;
+    id = (id & 0xfffffffe) | prefix_of(l, ip, v4) << 32;
     return id != 0 ? id : 2;
 }
 

@@ -3,7 +3,7 @@
  *
  * An address is an IPv4 address or the /64 of an IPv6 address: what one household or one
  * rented server has. It is known by a keyed hash alone: nobody outside can aim at a place
- * in the tables, and no table holds an address.
+ * in the tables, and no table holds an address. The upper half of it is a hash of the prefix.
  *
  * A token bucket per address and kind, in fixed memory: sets of eight, the address's hash
  * says which. A bucket that has filled up again says nothing and costs nothing to lose.
@@ -46,6 +46,14 @@ void limit_free(struct limit *l);
 void limit_set(struct limit *l, enum limit_kind k, double per_s, uint32_t burst);
 
 limit_id limit_id_of(const struct limit *l, const struct ip *ip);
+/* Under which secret prefixes are hashed: of the cluster, so that all routers have one name for one
+ * prefix. Before the first address. */
+void limit_prefix_key(struct limit *l, const uint64_t key[2]);
+/* A name for the address's /24 (IPv4) or /56, the same at all routers; 0: the id is 0. */
+static inline uint32_t limit_prefix(limit_id id)
+{
+    return (uint32_t)(id >> 32);
+}
 /* 0: go on; else it is too fast: the ms after which it may come again. */
 SQ_CHECK uint32_t limit_take(struct limit *l, limit_id id, enum limit_kind k,
                              int64_t now_us);

@@ -38,6 +38,7 @@ struct mng_link {
 struct mng_links {
     struct router *r; /* ref */
     struct ev_timer *timer; /* owned: LOAD */
+    struct ev_timer *joins; /* owned: JOINS */
     struct own_load load;
     struct histo before; /* answers up to the last LOAD */
     size_t n;
@@ -325,6 +326,24 @@ static void on_load(void *arg)
     ev_timer_about(m->timer, LOAD_EVERY_MS);
 }
 
+#define JOINS_EVERY_MS 1000
+
+/* Lost rows are a second's joins: the next one says more. */
+static void on_joins(void *arg)
+{
+    struct mng_links *m = arg;
+    struct join_row rows[MSG_JOINS_MAX];
+    struct msg out = { .type = MSG_JOINS, .joins = { door_rows(&m->r->door, rows), rows } };
+
+    for (size_t i = 0; out.joins.n > 0 && i < m->n; i++) {
+        struct rpc_chan *ch = rpc_link_chan(m->v[i].link);
+
+        if (ch != NULL)
+            (void)!rpc_send(ch, &out, 0);
+    }
+    ev_timer_about(m->joins, JOINS_EVERY_MS);
+}
+
 struct mng_links *mng_links_new(struct router *r)
 {
     const struct cfg_list *addrs = &r->cfg->managers;
@@ -335,10 +354,12 @@ struct mng_links *mng_links_new(struct router *r)
     m->r = r;
     r->tell_left = tell_left_to_all;
     m->timer = ev_timer_new(r->ev, on_load, m);
-    if (m->timer == NULL) {
+    m->joins = ev_timer_new(r->ev, on_joins, m);
+    if (m->timer == NULL || m->joins == NULL) {
         mng_links_free(m);
         return NULL;
     }
+    ev_timer_about(m->joins, JOINS_EVERY_MS);
     ev_timer_about(m->timer, LOAD_EVERY_MS);
     for (size_t i = 0; i < addrs->n && i < LINKS_MAX; i++)
         if (link_dial(m, ((char **)addrs->v)[i]) < 0) {
@@ -356,6 +377,7 @@ void mng_links_free(struct mng_links *m)
     for (size_t i = 0; i < m->n; i++)
         rpc_link_free(m->v[i].link);
     ev_timer_free(m->timer);
+    ev_timer_free(m->joins);
     free(m);
 }
 

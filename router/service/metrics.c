@@ -180,6 +180,23 @@ static void bypassed(struct buf *b, const struct router_counts *n)
                bypass_names + 1, n->bypassed + 1, BYPASS_NREASONS - 1);
 }
 
+static void challenges(struct buf *b, const struct door *d)
+{
+    static const char *const results[] = { "asked", "too_fast", "spared", "good",
+#define X(name, word, text) word,
+                                           CHALLENGE_REFUSALS(X)
+#undef X
+    };
+    uint64_t v[3 + CHALLENGE_NSTATES] = { d->ids, d->too_fast, d->spared };
+
+    memcpy(v + 3, d->refused, sizeof(d->refused));
+    metrics_by(b, "segq_challenges_total",
+               "Joins that were asked for work, or needed none all the same, and answers by what was found",
+               "result", results, v, ARRAY_LEN(v));
+    metrics_value(b, "segq_challenge_puzzles_total", METRIC_COUNTER,
+                  "Derived keys made for challenges: the router's own work", (double)puzzles_made(d->puzzles));
+}
+
 static void limits(struct buf *b, const struct gate *g)
 {
     static const char *const budgets[LIMIT_NKINDS + 1] = { [LIMIT_JOIN] = "join",
@@ -257,6 +274,7 @@ void router_metrics(void *router, struct buf *b)
     httpd_tls_metrics(b, "segq_router_http_", &all, tls_server_lapses_s(r->tls));
     bypassed(b, &r->counts);
     limits(b, &r->gate);
+    challenges(b, &r->door);
     passes(b, r);
     polls(b, &r->replicas, ev_now(r->ev));
     tasks(b, r->tasking);

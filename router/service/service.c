@@ -11,6 +11,7 @@
 #include "common/http/admin.h"
 #include "common/net/tls_server.h"
 #include "common/supervisor/program.h"
+#include "router/calls/challenge.h"
 #include "router/calls/events.h"
 #include "router/links/flows.h"
 #include "router/links/mng_link.h"
@@ -126,6 +127,8 @@ static int open_all(struct router *r, struct err *e)
     if (rc < 0)
         return rc;
     rc = gate_init(&r->gate, c, e);
+    if (rc == 0 && challenge_init(r) < 0)
+        rc = err_set(e, SQ_ENOMEM, "out of memory");
     if (rc == 0)
         rc = claim_ring_load(&r->claims, c, e);
     if (rc == 0)
@@ -213,6 +216,7 @@ void router_free(struct router *r)
     if (r->routes != NULL)
         routes_free(r->routes);
     gate_fini(&r->gate);
+    door_fini(&r->door);
     sigcache_free(r->sigcache);
     revoked_fini(&r->revoked);
     revoked_fini(&r->extended);

@@ -18,6 +18,7 @@
 #include "router/api/response.h"
 #include "router/api/waiting_text.h"
 #include "router/flow/listeners.h"
+#include "router/gate/door.h"
 #include "router/gate/passes.h"
 #include "router/replica/replicas.h"
 #include "router/state/cfg.h"
@@ -77,6 +78,11 @@ struct router {
     struct waiting_texts waiting_texts;
     struct put_off put_off; /* requests whose node is awaited */
     struct gate gate;   /* the client's address and its limits */
+    struct door door;   /* challenges of joins */
+    struct {
+        msec_t second;
+        uint64_t n;
+    } join_passes; /* signatures of passes that joins had looked at in this second */
     struct sigcache *sigcache;   /* passes that were found good */
     struct known_pass last_pass; /* the last one that was checked */
     struct bound last_bound;     /* binding of that, if any */

@@ -1,0 +1,36 @@
+/* challenge.h: joins that cost some work while there is a flood of them. Shell around
+ * router/gate/door.h: the request, its address, the router's keys and clocks.
+ *
+ *   428 challenge_required  and the challenge in the body; the join comes again with its answer, as
+ *       header `segq-challenge` or as member `altcha`
+ *   403 challenge_...       another answer than the one that was asked for
+ *
+ * One challenge is one place: it is bound to the subject or Idempotency-Key of the join that asked;
+ * a join with neither gets one made of the challenge. So whoever sends an answer again, to whatever
+ * router, finds the place of the first time. */
+#ifndef SEGQ_ROUTER_CALLS_CHALLENGE_H
+#define SEGQ_ROUTER_CALLS_CHALLENGE_H
+
+#include "router/api/json_body.h"
+#include "router/state/router.h"
+
+enum challenge_way { WAY_IN, WAY_ASK, WAY_REFUSED, WAY_TOO_FAST };
+
+struct challenge_asked { /* said for a join that may not go in yet */
+    enum challenge_state state; /* WAY_REFUSED: why */
+    unsigned level;
+    size_t n; /* WAY_ASK: of the text */
+    char text[CHALLENGE_TEXT_MAX];
+};
+
+SQ_CHECK int challenge_init(struct router *r);
+/* For a join whose rules are kept, of a queue that has challenges. answer: p NULL: none came. b gets a
+ * key if it has no name; a name or a key of its own stands there already. */
+enum challenge_way challenge_way(struct router *r, uint64_t tag, const struct http_req *q,
+                                 const struct route_queue *queue, struct join_body *b,
+                                 struct slice answer, struct challenge_asked *out);
+/* The same for a join over the API; false: it has been answered. */
+SQ_CHECK bool challenge_passes(struct router *r, struct httpd_req *req, const struct http_req *q,
+                               const struct route_queue *queue, struct join_body *b);
+
+#endif

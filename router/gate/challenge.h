@@ -1,0 +1,75 @@
+/* challenge.h: the text of a challenge and of its answer: the wire form of ALTCHA, version 2
+ * (PBKDF2/SHA-256 with a counter that the server knows), so that widgets and libraries for it solve
+ * ours. Pure.
+ *
+ *   challenge  {"parameters":{algorithm, cost, data, expiresAt, keyLength, keyPrefix,
+ *               keySignature, nonce, salt},"signature":HEX}
+ *   answer     base64 of {"challenge":{...},"solution":{"counter":N,"derivedKey":HEX}}
+ *
+ * signature is the HMAC of the parameters as JSON with sorted members and no blanks; keySignature
+ * that of the derived key. data has what a challenge is bound to: queue, `from` (a keyed hash of the
+ * address prefix), `who` (of the subject or the Idempotency-Key that asked for it; 0: neither), id.
+ * An answer is read from any order of members; what is signed is written anew from them. So a
+ * forged one costs its reading and a MAC, and one that was not worked for a second MAC: no PBKDF2.
+ * All routers have the key (common/ticket/keys.h). */
+#ifndef SEGQ_CHALLENGE_H
+#define SEGQ_CHALLENGE_H
+
+#include "common/task/hmac256.h"
+#include "common/ticket/token.h"
+#include "router/gate/puzzles.h"
+
+/* For so long it is good, by the clock of the router that made it; a router whose clock is behind that
+ * by more than the leeway refuses it. A join's key is known for a minute at least
+ * (segment/core/state.h), so an answer that comes again, at whatever router, finds the place of the
+ * first. */
+#define CHALLENGE_LIFE_S   45
+#define CHALLENGE_LEEWAY_S 10
+#define CHALLENGE_ID_LEN   32   /* hex */
+#define CHALLENGE_TEXT_MAX 800  /* bytes of the challenge, with a queue's longest name */
+#define CHALLENGE_ANSWER_MAX 2048
+
+struct challenge_key {
+    struct hmac256 text, work; /* over the parameters, over derived keys */
+};
+
+struct challenge_keys {
+    struct challenge_key first, other; /* other: its challenges are ours, too, if has_other */
+    bool has_other;
+};
+
+struct challenge_terms { /* bindings */
+    const char *queue;
+    uint64_t from, who;
+};
+
+/* result, as in segq_challenges_total; code, detail */
+#define CHALLENGE_REFUSALS(X)                                                                      \
+    X(INVALID, "invalid", "this is no answer to a challenge of ours")                              \
+    X(EXPIRED, "expired", "the challenge has expired: join again without it, for a fresh one")     \
+    X(OTHER_QUEUE, "other_queue", "the challenge is of another queue")                             \
+    X(OTHER_ADDRESS, "other_address", "the challenge was given to another address")                \
+    X(OTHER_JOIN, "other_join",                                                                    \
+      "the challenge was given to a join with another subject or Idempotency-Key")                 \
+    X(UNSOLVED, "unsolved", "the derived key is not the one that the challenge asks for")          \
+    X(USED, "used", "the challenge was used before")
+
+enum challenge_state {
+    CHALLENGE_GOOD,
+#define X(name, word, text) CHALLENGE_##name,
+    CHALLENGE_REFUSALS(X)
+#undef X
+    CHALLENGE_NSTATES
+};
+
+void challenge_key_make(struct challenge_key *k, const uint8_t secret[32]);
+/* Writes the challenge, with no 0 behind it: how many bytes. id: CHALLENGE_ID_LEN characters. */
+size_t challenge_write(char out[CHALLENGE_TEXT_MAX], const struct challenge_key *k,
+                       const struct challenge_terms *t, const char *id, const struct puzzle *p,
+                       int64_t expires_s);
+/* All but whether it was used. id: as of CHALLENGE_EXPIRED on, and of a good one. */
+enum challenge_state challenge_check(const struct challenge_keys *k, const struct challenge_terms *t,
+                                     const char *answer, size_t n, int64_t now_s,
+                                     char id[CHALLENGE_ID_LEN + 1]);
+
+#endif

@@ -1,0 +1,160 @@
+/* door.c: see door.h. */
+#include "router/gate/door.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/text.h"
+
+#define PEOPLE    (1u << 15) /* prefixes, of a queue each */
+#define USED      (1u << 15)
+#define MINUTE_MS 60000u
+#define SECOND_MS 1000u
+
+int door_init(struct door *d, const uint8_t secret[32], const uint8_t *key, const uint8_t *other)
+{
+    memset(d, 0, sizeof(*d));
+    map_init(&d->queues, 0); /* ids are ours */
+    challenge_key_make(&d->keys.first, key);
+    d->keys.has_other = other != NULL;
+    if (other != NULL)
+        challenge_key_make(&d->keys.other, other);
+    hmac256_key(&d->hash, secret, 32);
+    d->people = crowd_new(PEOPLE);
+    d->used = crowd_new(USED);
+    d->puzzles = puzzles_new(secret);
+    if (d->people != NULL && d->used != NULL && d->puzzles != NULL)
+        return 0;
+    door_fini(d);
+    return SQ_ENOMEM;
+}
+
+void door_fini(struct door *d)
+{
+    uint64_t key, val;
+
+    for (size_t i = 0; (i = map_next(&d->queues, i, &key, &val)) != 0;)
+        free((void *)(uintptr_t)val);
+    map_fini(&d->queues);
+    crowd_free(d->people);
+    crowd_free(d->used);
+    puzzles_free(d->puzzles);
+    d->people = d->used = NULL;
+    d->puzzles = NULL;
+}
+
+/* Never 0. Nobody outside can choose what meets in a table. */
+static uint64_t hash(const struct door *d, const void *p, size_t n)
+{
+    uint8_t mac[HMAC256_BYTES];
+    uint64_t v;
+
+    hmac256_of(mac, &d->hash, p, n);
+    memcpy(&v, mac, sizeof(v));
+    return v | 1;
+}
+
+static uint64_t hash_two(const struct door *d, uint64_t a, uint64_t b)
+{
+    const uint64_t both[2] = { a, b };
+
+    return hash(d, both, sizeof(both));
+}
+
+/* NULL: no memory; then only what the manager says counts. */
+static struct door_queue *queue_of(struct door *d, queue_id id)
+{
+    struct door_queue *q = map_get_ptr(&d->queues, id);
+
+    if (q != NULL)
+        return q;
+    q = calloc(1, sizeof(*q));
+    if (q == NULL || map_set_ptr(&d->queues, id, q) < 0) {
+        free(q);
+        return NULL;
+    }
+    q->id = id;
+    return q;
+}
+
+static uint32_t in_this_second(struct door_queue *q, msec_t now_ms)
+{
+    if (q == NULL)
+        return 0;
+    if (q->second != now_ms / SECOND_MS) {
+        q->second = now_ms / SECOND_MS;
+        q->in_second = 0;
+    }
+    q->asked++;
+    return ++q->in_second;
+}
+
+/* More than is usual, ten and a hundred times of it. */
+static unsigned level_of(uint64_t n, uint64_t usual)
+{
+    return usual == 0 || n <= usual ? 0 : n <= 10 * usual ? 1 : n <= 100 * usual ? 2 : 3;
+}
+
+unsigned door_level(struct door *d, const struct door_ask *a)
+{
+    const struct map_queue *q = a->queue;
+    uint32_t second = in_this_second(queue_of(d, q->id), a->now_ms);
+    struct crowd_count c = crowd_add(d->people, hash_two(d, a->prefix, q->id), MINUTE_MS, a->now_ms);
+    unsigned level = level_of(c.lately, q->challenge_per_address), told = a->told;
+
+    assert(q->challenge_mode != CHALLENGE_OFF);
+    if (told == 0 && (q->challenge_mode == CHALLENGE_ON || level_of(second, q->challenge_from) > 0))
+        told = 1;
+    return (unsigned)u64_min(u64_max(level, told), DOOR_LEVELS);
+}
+
+size_t door_challenge(struct door *d, const struct door_ask *a, const struct challenge_terms *t, unsigned level,
+                      char out[CHALLENGE_TEXT_MAX])
+{
+    uint32_t keys = a->queue->challenge_keys != 0 ? a->queue->challenge_keys : DOOR_AUTO_KEYS;
+    unsigned rank = puzzle_rank((uint64_t)keys << (level - 1));
+    msec_t second = a->now_ms / SECOND_MS;
+    uint64_t walk = hash_two(d, a->prefix, UINT64_MAX); /* no queue has that id */
+    uint32_t step = crowd_add(d->people, walk, SECOND_MS, second * SECOND_MS).now;
+    const struct puzzle *p = NULL;
+    char id[CHALLENGE_ID_LEN];
+
+    assert(level >= 1 && level <= DOOR_LEVELS);
+    if (step <= PUZZLES)
+        p = puzzles_get(d->puzzles, rank, (uint64_t)second + 1, (uint32_t)(walk >> 32) + step);
+    if (p == NULL) {
+        d->too_fast++;
+        return 0;
+    }
+    d->ids++;
+    hex_put(hex_put(id, hash_two(d, d->ids, 1)), hash_two(d, d->ids, 2));
+    return challenge_write(out, &d->keys.first, t, id, p, a->wall_s + CHALLENGE_LIFE_S);
+}
+
+enum challenge_state door_check(struct door *d, const struct door_ask *a, const struct challenge_terms *t,
+                                struct slice answer, char id[CHALLENGE_ID_LEN + 1])
+{
+    enum challenge_state s = challenge_check(&d->keys, t, answer.p, answer.n, a->wall_s, id);
+
+    if (s == CHALLENGE_GOOD &&
+        crowd_add(d->used, hash(d, id, CHALLENGE_ID_LEN), MINUTE_MS, a->now_ms).all > DOOR_USES)
+        s = CHALLENGE_USED;
+    d->refused[s]++;
+    return s;
+}
+
+uint32_t door_rows(struct door *d, struct join_row rows[MSG_JOINS_MAX])
+{
+    uint64_t key, val;
+    uint32_t n = 0;
+
+    for (size_t i = 0; n < MSG_JOINS_MAX && (i = map_next(&d->queues, i, &key, &val)) != 0;) {
+        struct door_queue *q = (struct door_queue *)(uintptr_t)val;
+
+        if (q->asked > 0)
+            rows[n++] = (struct join_row){ q->id, q->asked };
+        q->asked = 0;
+    }
+    return n;
+}

@@ -1,0 +1,429 @@
+/* test_challenge.c: challenges and their answers, who has to work, and what a flood of asks costs us. */
+#include "tests/lib/criterion.h"
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/base/err.h"
+#include "common/base/rng.h"
+#include "router/gate/door.h"
+#include "router/gate/limit.h"
+
+#define END_S 1764334845
+
+/* Of the key 00 01 .. 1f, rank 0; solved by altcha-lib 2.8.0 (solveChallenge, its pbkdf2). */
+static const char by_altcha[] =
+    "eyJjaGFsbGVuZ2UiOnsicGFyYW1ldGVycyI6eyJhbGdvcml0aG0iOiJQQktERjIvU0hBLTI1NiIsImNvc3QiOjMwMC"
+    "wiZGF0YSI6eyJmcm9tIjoiMDEyMzQ1Njc4OWFiY2RlZiIsImlkIjoiMDAxMTIyMzM0NDU1NjY3Nzg4OTlhYWJiY2Nk"
+    "ZGVlZmYiLCJxdWV1ZSI6ImxvZ2luIiwid2hvIjoiMDAwMDAwMDAwMDAwMDAwMCJ9LCJleHBpcmVzQXQiOjE3NjQzMz"
+    "Q4NDUsImtleUxlbmd0aCI6MzIsImtleVByZWZpeCI6ImQyMWRlNjNlYjM5YTlkYzhiMWU1YjcwY2RlYmNmNGVmIiwi"
+    "a2V5U2lnbmF0dXJlIjoiYWZhOTExOTIxOTExNjBmYzlhYTc1YjI1ZTNmM2M4MWZiNzE1ZWU5MzcxNmMyMWM5MGM5Mm"
+    "Y5MjA0ZGM5YTI0NyIsIm5vbmNlIjoiMDI4YmYwMDgwOWQ3ZGFhNDc5NzE0YjMyZDdhN2I1MjUiLCJzYWx0IjoiOTBh"
+    "ZGVkYWYxODI2ODM4ZjU2NmYwNmY1MWNmNGYxZTAifSwic2lnbmF0dXJlIjoiYTkyNTg5ZTk4OGYzNDBkMjUzZDI4Nj"
+    "Q5YWY5MTE4ODYzOWE1NDU1MDY3YmU2ZDVmZTMxY2RjYWNiNGFlMTRmYyJ9LCJzb2x1dGlvbiI6eyJjb3VudGVyIjox"
+    "MTYsImRlcml2ZWRLZXkiOiJkMjFkZTYzZWIzOWE5ZGM4YjFlNWI3MGNkZWJjZjRlZjVlMTI2ODdkODgyNWI3NTdiZD"
+    "A2Y2ZlYmM1M2YwODVlIiwidGltZSI6OS45fX0=";
+
+static uint8_t secret[32];
+static struct challenge_keys keys;
+static const struct challenge_terms terms = { "login", 0x0123456789abcdef, 0 };
+static char id[CHALLENGE_ID_LEN + 1];
+
+static void set_up(void)
+{
+    for (unsigned i = 0; i < sizeof(secret); i++)
+        secret[i] = (uint8_t)i;
+    memset(&keys, 0, sizeof(keys));
+    challenge_key_make(&keys.first, secret);
+}
+
+TestSuite(challenge, .init = set_up, .timeout = 60);
+
+static enum challenge_state check(const char *answer, int64_t now_s)
+{
+    return challenge_check(&keys, &terms, answer, strlen(answer), now_s, id);
+}
+
+/* The answer to a challenge; find: counts up as a solver does. More: members put in before it. */
+static const char *solve(const char *challenge, size_t n, const char *more)
+{
+    static char text[2000], answer[3000];
+    uint8_t pass[20], salt[16], key[32], prefix[16];
+    const char *at;
+    char hex[65];
+
+#define FIELD(name, to)                                                                           \
+    at = strstr(challenge, "\"" name "\":\"");                                                    \
+    cr_assert(at != NULL);                                                                         \
+    sodium_hex2bin(to, sizeof(to) < 20 ? sizeof(to) : 16, at + strlen(name) + 4, 32, NULL, NULL, NULL)
+    FIELD("nonce", pass);
+    FIELD("salt", salt);
+    FIELD("keyPrefix", prefix);
+    for (uint32_t c = 0;; c++) {
+        uint32_t big = __builtin_bswap32(c);
+
+        cr_assert(c < 70000, "no counter solves it");
+        memcpy(pass + 16, &big, 4);
+        pbkdf2_256(key, pass, sizeof(pass), salt, sizeof(salt), CHALLENGE_ROUNDS);
+        if (memcmp(key, prefix, sizeof(prefix)) == 0)
+            break;
+    }
+    sodium_bin2hex(hex, sizeof(hex), key, sizeof(key));
+    snprintf(text, sizeof(text), "{%s\"challenge\":%.*s,\"solution\":{\"counter\":1,\"derivedKey\":\"%s\"}}",
+             more, (int)n, challenge, hex);
+    sodium_bin2base64(answer, sizeof(answer), (uint8_t *)text, strlen(text), sodium_base64_VARIANT_ORIGINAL);
+    return answer;
+}
+
+Test(challenge, an_answer_of_altcha_lib_is_good)
+{
+    cr_expect_eq(check(by_altcha, END_S - 1), CHALLENGE_GOOD);
+    cr_expect_str_eq(id, "00112233445566778899aabbccddeeff");
+}
+
+/* Any other character anywhere is another text, another signature, or another key. */
+Test(challenge, any_changed_character_is_refused)
+{
+    char text[sizeof(by_altcha)];
+    size_t same = 0;
+
+    for (size_t i = 0; i + 1 < sizeof(by_altcha); i++) {
+        enum challenge_state s;
+
+        memcpy(text, by_altcha, sizeof(text));
+        text[i] = text[i] == 'A' ? 'B' : 'A';
+        s = check(text, END_S - 1);
+        same += s == CHALLENGE_GOOD; /* counter and time of the solution, names that nobody reads */
+        cr_expect(s == CHALLENGE_GOOD || s == CHALLENGE_INVALID || s == CHALLENGE_UNSOLVED, "%zu: %d", i, s);
+    }
+    cr_expect(same < 60, "%zu", same);
+}
+
+Test(challenge, cut_and_foreign_texts_are_invalid)
+{
+    static const char *const v[] = { "", "=", "!", "e30=", "bnVsbA==", "W10=", "eyJjaGFsbGVuZ2UiOjF9",
+                                     "eyJjaGFsbGVuZ2UiOnsicGFyYW1ldGVycyI6W119fQ==" };
+    char text[sizeof(by_altcha)];
+
+    for (size_t i = 0; i < ARRAY_LEN(v); i++)
+        cr_expect_eq(check(v[i], END_S - 1), CHALLENGE_INVALID, "%s", v[i]);
+    for (size_t n = 0; n + 8 < sizeof(by_altcha); n++) {
+        memcpy(text, by_altcha, n);
+        text[n] = '\0';
+        cr_expect_eq(check(text, END_S - 1), CHALLENGE_INVALID, "%zu", n);
+    }
+}
+
+/* A router whose clock is ahead gives it less time; one far behind refuses what would last too long. */
+Test(challenge, it_is_good_until_its_end_and_not_before_its_time)
+{
+    cr_expect_eq(check(by_altcha, END_S), CHALLENGE_EXPIRED);
+    cr_expect_eq(check(by_altcha, END_S + 3600), CHALLENGE_EXPIRED);
+    cr_expect_eq(check(by_altcha, END_S - CHALLENGE_LIFE_S - CHALLENGE_LEEWAY_S), CHALLENGE_GOOD);
+    cr_expect_eq(check(by_altcha, END_S - CHALLENGE_LIFE_S - CHALLENGE_LEEWAY_S - 1), CHALLENGE_EXPIRED);
+}
+
+Test(challenge, it_is_bound_to_queue_address_and_name)
+{
+    struct challenge_terms t = terms;
+
+    t.queue = "logi";
+    cr_expect_eq(challenge_check(&keys, &t, by_altcha, strlen(by_altcha), END_S - 1, id), CHALLENGE_OTHER_QUEUE);
+    t = terms;
+    t.from++;
+    cr_expect_eq(challenge_check(&keys, &t, by_altcha, strlen(by_altcha), END_S - 1, id), CHALLENGE_OTHER_ADDRESS);
+    t = terms;
+    t.who = 5;
+    cr_expect_eq(challenge_check(&keys, &t, by_altcha, strlen(by_altcha), END_S - 1, id), CHALLENGE_OTHER_JOIN);
+}
+
+/* While the cluster's secret is changed. */
+Test(challenge, the_other_secret_is_ours_too)
+{
+    uint8_t next[32] = { 9 };
+
+    keys.other = keys.first;
+    challenge_key_make(&keys.first, next);
+    cr_expect_eq(check(by_altcha, END_S - 1), CHALLENGE_INVALID);
+    keys.has_other = true;
+    cr_expect_eq(check(by_altcha, END_S - 1), CHALLENGE_GOOD);
+}
+
+/* A JSON library may write the members in another order, with blanks, and more of them. */
+Test(challenge, order_and_more_members_do_not_matter)
+{
+    static const char text[] = " { \"x\":[{\"signature\":1}], \"solution\":{\"derivedKey\":"
+        "\"d21de63eb39a9dc8b1e5b70cdebcf4ef5e12687d8825b757bd06cfebc53f085e\"},\"challenge\":{\"signature\":"
+        "\"a92589e988f340d253d28649af91188639a5455067be6d5fe31cdcacb4ae14fc\",\"parameters\":{\"salt\":"
+        "\"90adedaf1826838f566f06f51cf4f1e0\",\"nonce\":\"028bf00809d7daa479714b32d7a7b525\","
+        "\"keySignature\":\"afa91192191160fc9aa75b25e3f3c81fb715ee93716c21c90c92f9204dc9a247\","
+        "\"keyPrefix\":\"d21de63eb39a9dc8b1e5b70cdebcf4ef\",\"keyLength\":32,\"expiresAt\":1764334845,"
+        "\"data\":{\"who\":\"0000000000000000\",\"queue\":\"login\",\"id\":\"00112233445566778899aabbccddeeff\","
+        "\"from\":\"0123456789abcdef\"},\"cost\":300,\"algorithm\":\"PBKDF2/SHA-256\"}}}";
+    char answer[2000];
+
+    sodium_bin2base64(answer, sizeof(answer), (const uint8_t *)text, strlen(text),
+                      sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+    cr_expect_eq(check(answer, END_S - 1), CHALLENGE_GOOD);
+}
+
+/* ---- the door ---- */
+
+static struct map_queue queue = { .id = 7, .name = "login", .challenge_mode = CHALLENGE_AUTO,
+                                  .challenge_from = 20, .challenge_per_address = 3, .challenge_keys = 1024 };
+static struct door door;
+static struct door_ask ask;
+
+static void open_door(void)
+{
+    set_up();
+    cr_assert_eq(door_init(&door, secret, secret, NULL), 0);
+    queue.challenge_mode = CHALLENGE_AUTO;
+    ask = (struct door_ask){ &queue, 0, 11, 5000, END_S };
+}
+
+static void close_door(void)
+{
+    door_fini(&door);
+}
+
+TestSuite(door, .init = open_door, .fini = close_door, .timeout = 60);
+
+static unsigned joins_from(uint64_t prefix, unsigned n)
+{
+    unsigned level = 0;
+
+    ask.prefix = prefix;
+    while (n-- > 0)
+        level = door_level(&door, &ask);
+    return level;
+}
+
+Test(door, a_prefix_pays_from_its_fourth_join_on_and_more_the_more_it_joins)
+{
+    queue.challenge_from = 0;
+    cr_expect_eq(joins_from(11, 3), 0);
+    cr_expect_eq(joins_from(11, 1), 1);
+    cr_expect_eq(joins_from(11, 26), 1);
+    cr_expect_eq(joins_from(11, 1), 2);
+    cr_expect_eq(joins_from(12, 3), 0, "another prefix");
+    cr_expect_eq(joins_from(11, 300), 3);
+    ask.now_ms += 120000;
+    cr_expect_eq(joins_from(11, 3), 0, "two minutes later");
+    queue.challenge_from = 20;
+}
+
+Test(door, two_queues_count_apart)
+{
+    struct map_queue other = queue;
+
+    cr_expect_eq(joins_from(11, 4), 1);
+    other.id = 8;
+    ask.queue = &other;
+    cr_expect_eq(joins_from(11, 3), 0);
+    cr_expect_eq(joins_from(11, 1), 1);
+}
+
+/* Before the manager has heard of it. */
+Test(door, a_second_with_too_many_joins_lets_no_more_in_for_nothing)
+{
+    for (unsigned i = 0; i < 20; i++)
+        cr_expect_eq(joins_from(100 + i, 1), 0);
+    cr_expect_eq(joins_from(200, 1), 1);
+    ask.now_ms += 1000;
+    cr_expect_eq(joins_from(201, 1), 0, "the next second");
+    ask.told = 2;
+    cr_expect_eq(joins_from(202, 1), 2, "the manager's word");
+    ask.told = 0;
+    queue.challenge_mode = CHALLENGE_ON;
+    cr_expect_eq(joins_from(203, 1), 1);
+}
+
+static const char *fresh(const struct challenge_terms *t, size_t *n)
+{
+    static char text[CHALLENGE_TEXT_MAX + 1];
+
+    *n = door_challenge(&door, &ask, t, 1, text);
+    cr_assert(*n > 0);
+    text[*n] = '\0';
+    return text;
+}
+
+Test(door, an_answer_lets_in_and_again_to_the_same_place_but_not_for_ever)
+{
+    size_t n;
+    const char *text = fresh(&terms, &n), *answer = solve(text, n, "");
+    struct slice s = { (char *)(uintptr_t)answer, strlen(answer) };
+    char first[CHALLENGE_ID_LEN + 1];
+
+    cr_expect_eq(door_check(&door, &ask, &terms, s, first), CHALLENGE_GOOD);
+    for (unsigned i = 1; i < DOOR_USES; i++) {
+        cr_expect_eq(door_check(&door, &ask, &terms, s, id), CHALLENGE_GOOD);
+        cr_expect_str_eq(id, first);
+    }
+    cr_expect_eq(door_check(&door, &ask, &terms, s, id), CHALLENGE_USED);
+    ask.now_ms += (CHALLENGE_LIFE_S - 1) * 1000;
+    ask.wall_s += CHALLENGE_LIFE_S - 1;
+    cr_expect_eq(door_check(&door, &ask, &terms, s, id), CHALLENGE_USED);
+    ask.wall_s++;
+    cr_expect_eq(door_check(&door, &ask, &terms, s, id), CHALLENGE_EXPIRED);
+}
+
+/* At another router with the same key: the id is the same, and so is the place. */
+Test(door, all_routers_know_it)
+{
+    uint8_t mine[32] = { 77 };
+    struct door two;
+    size_t n;
+    const char *text = fresh(&terms, &n), *answer = solve(text, n, "");
+    struct slice s = { (char *)(uintptr_t)answer, strlen(answer) };
+    char first[CHALLENGE_ID_LEN + 1];
+
+    cr_assert_eq(door_init(&two, mine, secret, NULL), 0);
+    cr_expect_eq(door_check(&door, &ask, &terms, s, first), CHALLENGE_GOOD);
+    cr_expect_eq(door_check(&two, &ask, &terms, s, id), CHALLENGE_GOOD);
+    cr_expect_str_eq(id, first);
+    door_fini(&two);
+}
+
+static bool nonce_of(const char *text, char out[33])
+{
+    const char *at = strstr(text, "\"nonce\":\"");
+
+    snprintf(out, 33, "%.32s", at != NULL ? at + 9 : "");
+    return at != NULL;
+}
+
+/* Else the work for one would be good for many places. */
+Test(door, a_prefix_gets_no_puzzle_twice_in_a_second_and_then_none)
+{
+    static char seen[PUZZLES][33];
+    char text[CHALLENGE_TEXT_MAX + 1];
+
+    for (unsigned i = 0; i < PUZZLES; i++) {
+        size_t n = door_challenge(&door, &ask, &terms, 1, text);
+
+        cr_assert(n > 0, "%u", i);
+        text[n] = '\0';
+        cr_assert(nonce_of(text, seen[i]));
+        for (unsigned k = 0; k < i; k++)
+            cr_assert_str_neq(seen[i], seen[k]);
+        ask.now_ms = 5000 + i; /* all in one second */
+    }
+    cr_expect_eq(door_challenge(&door, &ask, &terms, 1, text), 0);
+    ask.prefix++;
+    cr_expect_gt(door_challenge(&door, &ask, &terms, 1, text), 0, "another one does");
+    ask.prefix--;
+    ask.now_ms += 1000;
+    cr_expect_gt(door_challenge(&door, &ask, &terms, 1, text), 0, "and it itself, later");
+}
+
+/* Whatever is asked: what we pay for is bounded. */
+Test(door, a_flood_of_asks_makes_few_puzzles)
+{
+    char text[CHALLENGE_TEXT_MAX];
+    struct rng r;
+
+    rng_seed(&r, 5);
+    for (unsigned i = 0; i < 50000; i++) {
+        ask.prefix = rng_below(&r, 10000);
+        ask.now_ms = 5000 + i / 50;
+        cr_assert_gt(door_challenge(&door, &ask, &terms, 1, text), 0);
+    }
+    cr_expect_leq(puzzles_made(door.puzzles), PUZZLES);
+}
+
+/* With 60 000 prefixes in a table for half of them, those that come now still count. */
+Test(door, the_tables_are_bounded_and_the_latest_count)
+{
+    queue.challenge_from = 0;
+    for (unsigned i = 0; i < 60000; i++) {
+        ask.now_ms = 5000 + i / 2;
+        cr_assert_eq(joins_from(1000 + i, 1), 0);
+    }
+    cr_expect_eq(joins_from(5, 4), 1);
+    queue.challenge_from = 20;
+}
+
+Test(door, joins_are_told_once)
+{
+    static struct join_row rows[MSG_JOINS_MAX];
+
+    joins_from(11, 5);
+    cr_assert_eq(door_rows(&door, rows), 1);
+    cr_expect_eq(rows[0].queue, 7);
+    cr_expect_eq(rows[0].n, 5);
+    cr_expect_eq(door_rows(&door, rows), 0);
+    joins_from(11, 1);
+    cr_assert_eq(door_rows(&door, rows), 1);
+    cr_expect_eq(rows[0].n, 1);
+}
+
+/* ---- counts ---- */
+
+/* Held against a list of all that came, over seeds: never more than two periods have, never less than
+ * one has. */
+Test(crowd, counts_are_between_one_period_and_two)
+{
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        struct crowd *c = crowd_new(1024);
+        static msec_t at[4][3000];
+        unsigned n[4] = { 0 };
+        msec_t now = 0;
+        struct rng r;
+
+        cr_assert(c != NULL);
+        rng_seed(&r, seed);
+        for (unsigned i = 0; i < 3000; i++) {
+            unsigned who = (unsigned)rng_below(&r, 4), one = 0, two = 0;
+            struct crowd_count got;
+
+            now += (msec_t)rng_below(&r, rng_below(&r, 50) == 0 ? 150000 : 300);
+            at[who][n[who]++] = now;
+            got = crowd_add(c, 1 + who * 4096, 60000, now);
+            for (unsigned k = 0; k < n[who]; k++) {
+                one += at[who][k] > now - 60000;
+                two += at[who][k] > now - 120000;
+            }
+            cr_assert_leq(got.lately, two, "seed %lu", (unsigned long)seed);
+            cr_assert_leq(got.all, two);
+            cr_assert_geq(got.all, one);
+            cr_assert_geq(got.now, 1);
+        }
+        crowd_free(c);
+    }
+}
+
+Test(crowd, a_clock_that_goes_back_counts_on)
+{
+    struct crowd *c = crowd_new(16);
+
+    cr_expect_eq(crowd_add(c, 3, 1000, 5000).lately, 1);
+    cr_expect_eq(crowd_add(c, 3, 1000, 4000).lately, 2);
+    cr_expect_eq(crowd_add(c, 3, 1000, 5500).lately, 3);
+    crowd_free(c);
+}
+
+/* Routers have keys of their own for addresses, and one for prefixes. */
+Test(prefix, addresses_of_a_network_have_one_at_all_routers)
+{
+    static const uint8_t mine[LIMIT_KEY_BYTES] = { 1 }, theirs[LIMIT_KEY_BYTES] = { 2 };
+    const uint64_t key[2] = { 0x1234567890abcdef, 0xfedcba0987654321 };
+    struct limit *a = limit_new(64, mine), *b = limit_new(64, theirs);
+    static const char *const same[][2] = { { "10.1.2.3", "10.1.2.250" }, { "2001:db8:1:2::1", "2001:db8:1:a::9" } };
+    static const char *const other[][2] = { { "10.1.2.3", "10.1.3.3" }, { "2001:db8:1:200::1", "2001:db8:1:300::1" } };
+    struct ip x, y;
+
+    limit_prefix_key(a, key);
+    limit_prefix_key(b, key);
+    for (unsigned i = 0; i < 2; i++) {
+        cr_assert(ip_parse(&x, same[i][0], strlen(same[i][0])) && ip_parse(&y, same[i][1], strlen(same[i][1])));
+        cr_expect_eq(limit_prefix(limit_id_of(a, &x)), limit_prefix(limit_id_of(b, &y)), "%s", same[i][0]);
+        cr_expect_neq(limit_id_of(a, &x), limit_id_of(a, &y));
+        cr_assert(ip_parse(&x, other[i][0], strlen(other[i][0])) && ip_parse(&y, other[i][1], strlen(other[i][1])));
+        cr_expect_neq(limit_prefix(limit_id_of(a, &x)), limit_prefix(limit_id_of(a, &y)), "%s", other[i][0]);
+    }
+    limit_free(a);
+    limit_free(b);
+}

@@ -35,6 +35,7 @@ const SENTENCES = {
   rate_limit_changed: e => `${e.queue}: ${e.allowed_per_s} a second by ${e.by}, was ${e.was_per_s} by ${e.was_by}`,
   queue_created: e => `Queue ${e.queue} created`,
   queue_restored: e => `Queue ${e.queue} restored`,
+  challenge: e => `Queue ${e.queue}: joins ${e.level > 0 ? `cost work, level ${e.level} (${e.why === 'joins' ? `${e.joins_per_s} came in a second` : 'by hand'})` : 'are free again'}`,
   queue_changed: e => `Queue ${e.queue}: definition changed (version ${e.version})`,
   applied: e => `${configured(e)} applied from queuemng.yaml`,
   not_applied: e => `${configured(e)} of queuemng.yaml is NOT applied: ${e.why}`,

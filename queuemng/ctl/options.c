@@ -90,8 +90,8 @@ const struct ctl_option ctl_options[] = {
       .help = "task redrive: of a task that is over make another one, with what this file has: JSON, or "
               "any bytes; - is standard input" },
     { "dry-run", 0, NULL, SETS(FLAG, dry_run), .few = true,
-      .help = "apply, edit, add, set, delete, rate, max, tiers, message, flush, reject, "
-              "passthrough, release, task import: show what would change, and change nothing; exit code 1 if "
+      .help = "apply, edit, add, set, delete, rate, max, tiers, message, challenge, flush, "
+              "reject, passthrough, release, task import: show what would change, and change nothing; exit code 1 if "
               "anything would (apply, edit: 0)" },
     { "running", 0, NULL, SETS(FLAG, running), .few = true,
       .help = "task export: also tasks that run, as if they waited; their work may be done already" },

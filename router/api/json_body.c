@@ -40,7 +40,8 @@ bool body_join(struct join_body *b, struct slice text, struct body_error *e)
     b->subject_len = (uint8_t)m.subject.n;
     b->lane_len = (uint8_t)m.lane.n;
     b->claim_len = (uint16_t)m.claim.n;
-    b->altcha = m.altcha;
+    b->altcha_len = (uint16_t)m.altcha.n;
+    b->altcha = m.altcha.p;
     if (m.subject.n > 0)
         memcpy(b->subject, m.subject.p, m.subject.n);
     if (m.lane.n > 0)

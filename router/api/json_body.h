@@ -12,17 +12,17 @@ struct join_body {
     uint8_t client;                /* enum client_class */
     uint8_t subject_len, lane_len; /* 0: absent */
     bool any_lane;                 /* whoever asks may open it without a claim */
-    uint16_t claim_len;            /* 0: absent */
+    uint16_t claim_len, altcha_len; /* 0: absent */
     uint8_t head_len;              /* bindings of the pass; 0: none */
     bool keyed;                    /* the subject stands for an Idempotency-Key */
     bool replaces;                 /* a claim that names a ticket to replace: */
     struct token old;
     char old_text[TOKEN_TEXT_LEN];
-    struct slice altcha;           /* answer to a challenge, in the request's bytes; p NULL: absent */
     char subject[SUBJECT_MAX_LEN];
     char lane[NAME_MAX_LEN];
     char claim[CLAIM_MAX_LEN];     /* not zeroed: only claim_len bytes are there */
     char head[SUBJECT_HEAD_MAX];   /* likewise, head_len; ticket/bound.h */
+    char *altcha; /* likewise, altcha_len: answer to a challenge, in the request's bytes */
 };
 
 /* False: *e says why. An empty text: all defaults. It is read where it lies, and changed by that. */

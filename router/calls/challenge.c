@@ -114,11 +114,11 @@ static const uint8_t problem_of[CHALLENGE_NSTATES] = {
 bool challenge_passes(struct router *r, struct httpd_req *req, const struct http_req *q,
                       const struct route_queue *queue, struct join_body *b)
 {
-    struct slice answer = b->altcha;
+    struct slice answer = { 0 };
     struct challenge_asked x;
 
-    if (http_find(q, "segq-challenge", &answer) == 0)
-        answer = b->altcha;
+    if (http_find(q, "segq-challenge", &answer) == 0 && b->altcha_len > 0)
+        answer = (struct slice){ b->altcha, b->altcha_len };
     if (q->idempotency_key.p != NULL && b->subject_len == 0)
         join_by_key(r, queue, b, q->idempotency_key);
     switch (challenge_way(r, httpd_tag(req), q, queue, b, answer, &x)) {

@@ -8,7 +8,7 @@
 #include "common/base/text.h"
 #include "common/json/json_scan.h"
 
-#define HEX_KEY   64 /* of 32 bytes */
+#define HEX_KEY   64 /* characters of 32 bytes */
 #define HEX_HALF  32
 #define HEX_HASH  16
 #define DIGITS_MAX 12
@@ -152,7 +152,7 @@ static uint64_t hash_of(struct slice hex)
     return v;
 }
 
-/* What may be signed: each text is as we write it, so the same members have one form only. */
+/* Tells whether each text is as we write it, so that the same members have one form only. */
 static bool has_form(const struct parameters *p)
 {
     return slice_is(p->algorithm, algorithm) && is_digits(p->cost) && is_digits(p->expires) &&
@@ -169,8 +169,8 @@ struct reading {
 
 struct member {
     const char *name;
-    size_t offset; /* of a slice in struct reading; or */
-    const struct member *sub; /* its own members */
+    size_t offset; /* place of a slice in struct reading; or */
+    const struct member *sub; /* members within it */
 };
 
 #define AT(field) offsetof(struct reading, field), NULL
@@ -221,7 +221,7 @@ static void read_object(struct json_scan *s, const struct member *v, struct read
     }
 }
 
-/* One more than the value of each character from '+' to 'z' of base64, of both alphabets; 0: none. */
+/* Values, and 1, of each character from '+' to 'z' of base64, of both alphabets; 0: none. */
 static const uint8_t values[80] = {
     63, 0, 63, 0, 64, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 0,
     0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10,

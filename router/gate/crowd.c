@@ -41,7 +41,7 @@ void crowd_free(struct crowd *c)
     free(c);
 }
 
-/* Its row; or the one that is given up for it, made empty. */
+/* Finds its row; or the one that is given up for it, made empty. */
 static struct row *row_of(struct crowd *c, uint64_t id, msec_t now_ms)
 {
     struct row *set = c->set[id & (c->n_sets - 1)], *oldest = set;

@@ -21,7 +21,7 @@ struct crowd_count {
 /* entries: rounded up to a power of two, 24 bytes each, touched as they are used. NULL: no memory. */
 struct crowd *crowd_new(size_t entries);
 void crowd_free(struct crowd *c);
-/* It came once more; this time is counted. id is never 0. All calls with one id say the same
+/* Counts that it came once more. id is never 0. All calls with one id say the same
  * period; where they round their times down to it, periods begin there. */
 struct crowd_count crowd_add(struct crowd *c, uint64_t id, uint32_t period_ms, msec_t now_ms);
 

@@ -16,7 +16,7 @@
 #include "router/gate/challenge.h"
 #include "router/gate/crowd.h"
 
-#define DOOR_LEVELS   4u   /* 1: as the queue's cost says; each has twice the work */
+#define DOOR_LEVELS   3u   /* 1: as the queue's cost says; each has twice the work */
 #define DOOR_AUTO_KEYS 8192u /* keys that are tried at most, cost auto, level 1 */
 #define DOOR_USES     3u   /* an answer gets lost, and its join comes again: it finds its place */
 
@@ -34,7 +34,7 @@ struct door {
     struct puzzles *puzzles; /* owned */
     struct map queues;    /* id -> struct door_queue, owned */
     uint8_t secret[32];
-    struct hmac256 hash;  /* of what stands in the tables */
+    struct hmac256 hash;  /* key of what stands in the tables */
     uint64_t ids;         /* challenges that were made */
     uint64_t refused[CHALLENGE_NSTATES]; /* [CHALLENGE_GOOD]: let in */
     uint64_t too_fast, spared; /* asks beyond PUZZLES; joins that needed none all the same */

@@ -56,6 +56,9 @@ struct world {
 };
 
 static struct world w;
+static struct { /* challenges of the queue in the next map and figures; told: joins that the manager heard of */
+    uint32_t mode, from, per_address, keys, level, told;
+} challenged;
 static char claim_file[100];
 static struct cfg_list allow_origins;    /* of the router */
 static struct cfg_list trusted_proxies;  /* likewise */
@@ -90,7 +93,10 @@ static void send_map(uint64_t from, uint64_t version, uint8_t state, bool with_n
                            .page = w.page, .message = w.message, .when = w.when,
                            .gate = w.gate, .pass_ttl_s = 300,
                            .session_max_s = w.session_max_s,
-                           .session_idle_s = w.session_idle_s };
+                           .session_idle_s = w.session_idle_s,
+                           .challenge_mode = challenged.mode, .challenge_from = challenged.from,
+                           .challenge_per_address = challenged.per_address,
+                           .challenge_keys = challenged.keys };
     struct msg m = { .type = MSG_MAP };
 
     m.map = (struct msg_map) { .format = w.map_format,
@@ -114,6 +120,7 @@ static void send_stats(void)
                              .active = 2,
                              .rate_milli_per_s = 10000,
                              .limited_by = "fixed",
+                             .challenge = challenged.level,
                              .n_lanes = 1,
                              .lane = { { 500, 10000 } } };
     struct msg m = { .type = MSG_STATS };
@@ -130,7 +137,9 @@ static void mng_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
     cr_assert_eq(msg_decode(f->type, f->body, f->len, &w.arena, &m), 0);
     if (m.type == MSG_LEFT && m.left.n > 0)
         w.left = m.left.v[m.left.n - 1];
-    if (m.type == MSG_LOAD || m.type == MSG_LEFT)
+    if (m.type == MSG_JOINS)
+        challenged.told += m.joins.v[0].n;
+    if (m.type == MSG_LOAD || m.type == MSG_LEFT || m.type == MSG_JOINS)
         return;
     cr_assert_eq(m.type, MSG_ROUTER_REG);
     w.mng_ch = ch;

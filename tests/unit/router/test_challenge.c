@@ -3,12 +3,12 @@
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/base/err.h"
 #include "common/base/rng.h"
 #include "router/gate/door.h"
 #include "router/gate/limit.h"
+#include "tests/lib/solve.h"
 
 #define END_S 1764334845
 
@@ -43,37 +43,6 @@ TestSuite(challenge, .init = set_up, .timeout = 60);
 static enum challenge_state check(const char *answer, int64_t now_s)
 {
     return challenge_check(&keys, &terms, answer, strlen(answer), now_s, id);
-}
-
-/* The answer to a challenge; find: counts up as a solver does. More: members put in before it. */
-static const char *solve(const char *challenge, size_t n, const char *more)
-{
-    static char text[2000], answer[3000];
-    uint8_t pass[20], salt[16], key[32], prefix[16];
-    const char *at;
-    char hex[65];
-
-#define FIELD(name, to)                                                                           \
-    at = strstr(challenge, "\"" name "\":\"");                                                    \
-    cr_assert(at != NULL);                                                                         \
-    sodium_hex2bin(to, sizeof(to) < 20 ? sizeof(to) : 16, at + strlen(name) + 4, 32, NULL, NULL, NULL)
-    FIELD("nonce", pass);
-    FIELD("salt", salt);
-    FIELD("keyPrefix", prefix);
-    for (uint32_t c = 0;; c++) {
-        uint32_t big = __builtin_bswap32(c);
-
-        cr_assert(c < 70000, "no counter solves it");
-        memcpy(pass + 16, &big, 4);
-        pbkdf2_256(key, pass, sizeof(pass), salt, sizeof(salt), CHALLENGE_ROUNDS);
-        if (memcmp(key, prefix, sizeof(prefix)) == 0)
-            break;
-    }
-    sodium_bin2hex(hex, sizeof(hex), key, sizeof(key));
-    snprintf(text, sizeof(text), "{%s\"challenge\":%.*s,\"solution\":{\"counter\":1,\"derivedKey\":\"%s\"}}",
-             more, (int)n, challenge, hex);
-    sodium_bin2base64(answer, sizeof(answer), (uint8_t *)text, strlen(text), sodium_base64_VARIANT_ORIGINAL);
-    return answer;
 }
 
 Test(challenge, an_answer_of_altcha_lib_is_good)
@@ -253,7 +222,7 @@ static const char *fresh(const struct challenge_terms *t, size_t *n)
 Test(door, an_answer_lets_in_and_again_to_the_same_place_but_not_for_ever)
 {
     size_t n;
-    const char *text = fresh(&terms, &n), *answer = solve(text, n, "");
+    const char *text = fresh(&terms, &n), *answer = challenge_solved(text);
     struct slice s = { (char *)(uintptr_t)answer, strlen(answer) };
     char first[CHALLENGE_ID_LEN + 1];
 
@@ -276,7 +245,7 @@ Test(door, all_routers_know_it)
     uint8_t mine[32] = { 77 };
     struct door two;
     size_t n;
-    const char *text = fresh(&terms, &n), *answer = solve(text, n, "");
+    const char *text = fresh(&terms, &n), *answer = challenge_solved(text);
     struct slice s = { (char *)(uintptr_t)answer, strlen(answer) };
     char first[CHALLENGE_ID_LEN + 1];
 

@@ -1,0 +1,88 @@
+#!/bin/bash
+# A price for a place, over real processes: two routers, two queues, two addresses. A join is asked for
+# work; its answer is one place at any router, and good for its queue, address and name only; the joins of
+# all routers turn it on, an operator turns it on and off, and status says since when and why.
+. "$(dirname "$0")/lib.sh"
+
+up --routers 2 --task-nodes 0 --release-per-s 1 --set state=paused --set router.trusted_proxies=127.0.0.1/32
+ctl() { "$BIN/segqctl" --dir "$C" "$@"; }
+ctl queue add shop state=paused challenge.mode=on challenge.cost=1024 >"$DIR/add" || give_up "no second queue"
+
+join() { # ROUTER QUEUE ADDRESS curl-arguments...: the answer; its status is in $DIR/status
+    curl -s --max-time 20 -o "$DIR/answer" -w '%{http_code}' -X POST -H "X-Forwarded-For: $3" "${@:4}" \
+        "$1/v1/queues/$2/tickets" >"$DIR/status"
+}
+status() { cat "$DIR/status"; }
+code() { field code <"$DIR/answer"; }
+solved() { python3 "$here/solve.py" <"$DIR/answer"; }
+asked() { join "$@" && [ "$(status)" = 428 ]; }
+
+# ---- by hand
+ctl challenge login on >"$DIR/out"
+check "segqctl says from what to what" grep -q 'mode.*auto.*on' "$DIR/out"
+ctl queue set login challenge.cost=1024 >/dev/null
+wait_for 10 "a join is asked for work" asked "$R" login 10.0.0.1
+wait_for 10 "by the other router, too" asked "$R2" login 10.0.0.1
+check_eq "it says so" "$(code)" challenge_required
+a=$(solved)
+join "$R2" login 10.0.0.77 -H "segq-challenge: $a"
+check_eq "with the answer it is let in, from the same network" "$(status)" 201
+token=$(field token <"$DIR/answer")
+join "$R" login 10.0.0.1 -H "segq-challenge: $a"
+check_eq "the same answer at the other router" "$(status) $(field token <"$DIR/answer")" "200 $token"
+wait_for 10 "is one place" waiting_is 1
+join "$R" login 10.0.9.1 -H "segq-challenge: $a"
+check_eq "at another address" "$(status) $(code)" "403 challenge_other_address"
+join "$R" shop 10.0.0.1 -H "segq-challenge: $a"
+check_eq "at another queue" "$(status) $(code)" "403 challenge_other_queue"
+join "$R" login 10.0.0.1 -H "segq-challenge: $a" -d '{"subject":"anna"}'
+check_eq "for another person" "$(status) $(code)" "403 challenge_other_join"
+join "$R" login 10.0.0.1 -H "segq-challenge: ${a:0:200}"
+check_eq "cut off" "$(status) $(code)" "403 challenge_invalid"
+for i in 1 2 3; do join "$R2" login 10.0.0.1 -H "segq-challenge: $a"; done
+check_eq "again and again" "$(status) $(code)" "403 challenge_used"
+told() { http "$R/v1/tickets/$token" | field total; }
+check_eq "none of these is a place" "$(told)" 1
+
+join "$R" login 10.0.0.2 -d '{"subject":"anna"}'
+a=$(solved)
+join "$R2" login 10.0.0.2 -d '{"subject":"bert"}' -H "segq-challenge: $a"
+check_eq "what anna asked for is not for bert" "$(code)" challenge_other_join
+join "$R2" login 10.0.0.2 -d "{\"subject\":\"anna\",\"altcha\":\"$a\"}"
+check_eq "but for anna, also as a member" "$(status)" 201
+join "$R" shop 10.0.0.2
+check_eq "the second queue asks for itself" "$(status)" 428
+a=$(solved)
+join "$R" shop 10.0.0.2 -H "segq-challenge: $a"
+check_eq "and lets in" "$(status)" 201
+ctl status login >"$DIR/out"
+check "status says since when and why" grep -q 'joins cost work since .*by hand' "$DIR/out"
+check_eq "a metric counts what came of them" \
+    "$(http "http://127.0.0.1:$((PORT + 31))/metrics" | grep -c '^segq_challenges_total{result="used"} 1')" 1
+ctl challenge login off >/dev/null
+is_free() { join "$R" login 10.0.1.1 && [ "$(status)" = 201 ]; }
+wait_for 10 "off: joins are free" is_free
+
+# ---- by the joins of all routers; an address pays for itself
+ctl queue set login challenge.mode=auto challenge.from_joins_per_s=60 >/dev/null
+both() { # 40 joins a second at each router: each alone is below the bound
+    local i r
+    for r in "$R" "$R2"; do
+        for ((i = 0; i < 40; i++)); do
+            printf 'url = "%s/v1/queues/login/tickets"\nrequest = POST\nheader = "X-Forwarded-For: 10.%d.%d.1"\noutput = /dev/null\nnext\n' "$r" $((RANDOM % 200)) $i
+        done
+    done | sed '$d' >"$DIR/crowd"
+    curl -s -Z --parallel-max 20 --max-time 20 -K "$DIR/crowd" 2>/dev/null
+    ctl status login | grep -q 'joins cost work since .*came in a second'
+}
+wait_for 20 "eighty in a second over two routers turn it on" both
+wait_for 10 "for a join alone, too" asked "$R" login 10.9.9.9
+ctl queue set login challenge.from_joins_per_s=0 challenge.per_address=2 >/dev/null
+is_free() { join "$R" login 10.8.$((RANDOM % 200)).1 && [ "$(status)" = 201 ]; }
+wait_for 10 "without a bound of joins it is off" is_free
+join "$R" login 10.7.7.1
+join "$R" login 10.7.7.2
+join "$R" login 10.7.7.3
+check_eq "the third of a network in a minute pays" "$(status)" 428
+join "$R" login 10.7.8.3
+check_eq "another network does not" "$(status)" 201

@@ -1,0 +1,150 @@
+/* test_challenge_http.c: joins that cost work, at a whole router. */
+#include "tests/lib/claimrig.h"
+#include "tests/lib/routerrig.h"
+#include "tests/lib/solve.h"
+
+#define JOIN "/v1/queues/login/tickets"
+
+static void set_up(void)
+{
+    static char *proxies[] = { (char *)"127.0.0.1" };
+
+    claim_secret = CLAIM_SECRET "\n";
+    trusted_proxies = (struct cfg_list){ proxies, 1 };
+    memset(&challenged, 0, sizeof(challenged));
+    challenged.mode = CHALLENGE_ON;
+    challenged.keys = 1024;
+    setup_all();
+}
+
+TestSuite(challenge_http, .init = set_up, .fini = teardown, .timeout = 60);
+
+/* A join of an address, with more header lines. */
+static int join(const char *addr, const char *lines, const char *body)
+{
+    char t[3000];
+
+    snprintf(t, sizeof(t), "X-Forwarded-For: %s\r\n%s", addr, lines);
+    return call_with("POST", JOIN, t, body);
+}
+
+/* The answer to the challenge of the last 428, as the header has it. */
+static const char *solved(void)
+{
+    static char line[2200];
+    const json_t *c = json_object_get(js, "challenge");
+    char *text = json_dumps(c, JSON_SORT_KEYS | JSON_COMPACT);
+
+    cr_assert(c != NULL && text != NULL, "%s", got);
+    snprintf(line, sizeof(line), "segq-challenge: %s\r\n", challenge_solved(text));
+    free(text);
+    return line;
+}
+
+static uint64_t found(enum challenge_state s)
+{
+    return w.r->door.refused[s];
+}
+
+Test(challenge_http, a_join_is_asked_for_work_and_let_in_with_its_answer)
+{
+    char lines[3000], token[60];
+
+    cr_assert_eq(join("10.0.0.1", "", ""), 428, "%s", got);
+    cr_expect_str_eq(str("code"), "challenge_required");
+    cr_expect_eq(w.appends, 0, "no segment was asked");
+    snprintf(lines, sizeof(lines), "%s", solved());
+    cr_assert_eq(join("10.0.0.9", lines, ""), 201, "another host of the network: %s", got);
+    snprintf(token, sizeof(token), "%s", str("token"));
+    cr_expect_eq(w.last_subject[0], SUBJECT_KEY_MARK, "its place is known by the challenge");
+    cr_expect_eq(w.appends, 1);
+    cr_expect_eq(join("10.0.0.1", lines, ""), 201, "the fake node does not know that it is the same");
+    cr_expect_eq(join("10.0.0.1", lines, ""), 201);
+    cr_expect_eq(join("10.0.0.1", lines, ""), 403);
+    cr_expect_str_eq(str("code"), "challenge_used");
+    cr_expect_eq(found(CHALLENGE_GOOD), 3);
+    cr_expect_eq(found(CHALLENGE_USED), 1);
+}
+
+/* Each answer of an altcha widget is a form's field, or a member. */
+Test(challenge_http, the_answer_may_be_a_member_of_the_body)
+{
+    char body[3000];
+
+    cr_assert_eq(join("10.0.0.1", "", "{}"), 428, "%s", got);
+    snprintf(body, sizeof(body), "{\"altcha\":\"%s", solved() + strlen("segq-challenge: "));
+    strcpy(body + strlen(body) - 2, "\"}");
+    cr_assert_eq(join("10.0.0.1", "", body), 201, "%s", got);
+    cr_expect_eq(join("10.0.0.1", "", "{\"altcha\":7}"), 400);
+}
+
+/* Whoever has an answer cannot use it elsewhere, or for another person. */
+Test(challenge_http, each_binding_has_its_code)
+{
+    char lines[3000];
+
+    cr_assert_eq(join("10.0.0.1", "Idempotency-Key: 0123456789abcdef\r\n", ""), 428, "%s", got);
+    snprintf(lines, sizeof(lines), "%s", solved());
+    cr_expect_eq(join("10.0.1.1", lines, ""), 403);
+    cr_expect_str_eq(str("code"), "challenge_other_address");
+    cr_expect_eq(join("10.0.0.1", lines, ""), 403);
+    cr_expect_str_eq(str("code"), "challenge_other_join");
+    cr_expect_eq(join("10.0.0.1", lines, "{\"subject\":\"anna\"}"), 403);
+    cr_expect_str_eq(str("code"), "challenge_other_join");
+    cr_expect_eq(join("10.0.0.1", "segq-challenge: bm9uc2Vuc2U=\r\n", ""), 403);
+    cr_expect_str_eq(str("code"), "challenge_invalid");
+    cr_expect_eq(w.appends, 0);
+    strcat(lines, "Idempotency-Key: 0123456789abcdef\r\n");
+    cr_expect_eq(join("10.0.0.1", lines, ""), 201, "%s", got);
+}
+
+Test(challenge_http, the_subject_that_asked_gets_its_place)
+{
+    cr_assert_eq(join("10.0.0.1", "", "{\"subject\":\"anna\"}"), 428, "%s", got);
+    cr_assert_eq(join("10.0.0.1", solved(), "{\"subject\":\"anna\"}"), 201, "%s", got);
+    cr_expect_str_eq(w.last_subject, "anna");
+}
+
+Test(challenge_http, a_claim_needs_none)
+{
+    char payload[200], body[1000];
+
+    snprintf(payload, sizeof(payload), "{\"aud\":\"login\",\"lane\":\"vip\",\"exp\":%lld}",
+             (long long)router_wall_s() + 60);
+    snprintf(body, sizeof(body), "{\"claim\":\"%s\"}",
+             claim_text("{\"alg\":\"HS256\",\"kid\":\"shop\"}", payload, NULL));
+    cr_expect_eq(join("10.0.0.1", "", body), 201, "%s", got);
+    cr_expect_eq(w.r->door.spared, 1);
+    strcpy(strstr(body, "\"}") - 3, "xxx\"}");
+    cr_expect_eq(join("10.0.0.1", "", body), 403, "one that is not good");
+    cr_expect_str_eq(str("code"), "not_eligible");
+}
+
+/* Where the rules of bypass name its address; a header that anybody can write is none. */
+Test(challenge_http, an_address_of_a_rule_needs_none)
+{
+    w.gate = "{\"bypass\":{\"addresses\":[\"10.0.0.0/24\"],\"headers\":[{\"name\":\"x-ours\",\"value\":\"1\"}]}}";
+    send_map(5, 6, QUEUE_OPEN, false);
+    UNTIL(routes_version(w.r->routes) == 6);
+    cr_expect_eq(join("10.0.0.1", "", ""), 201, "%s", got);
+    cr_expect_eq(join("10.0.1.1", "x-ours: 1\r\n", ""), 428);
+}
+
+/* Joins are told to the manager, whose word turns it on and off for all. */
+Test(challenge_http, the_manager_hears_of_joins_and_turns_it_on)
+{
+    challenged.mode = CHALLENGE_AUTO;
+    challenged.from = 3;
+    send_map(5, 6, QUEUE_OPEN, false);
+    UNTIL(routes_version(w.r->routes) == 6);
+    cr_expect_eq(join("10.0.0.1", "", ""), 201, "%s", got);
+    UNTIL(challenged.told == 1);
+    challenged.level = 1;
+    send_stats();
+    UNTIL(routes_queue(w.r->routes, "login", 5)->stats.challenge == 1);
+    cr_expect_eq(join("10.0.0.2", "", ""), 428);
+    challenged.level = 0;
+    send_stats();
+    UNTIL(routes_queue(w.r->routes, "login", 5)->stats.challenge == 0);
+    cr_expect_eq(join("10.0.0.3", "", ""), 201);
+}

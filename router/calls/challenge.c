@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "router/calls/bearer.h"
-#include "router/calls/join.h"
+#include "router/calls/join_key.h"
 
 #define PASSES_PER_S 200 /* signatures that joins may have looked at: forged ones cost more than work */
 

@@ -8,12 +8,9 @@
 
 #include "router/api/json_body.h"
 #include "router/api/request.h"
+#include "router/calls/join_key.h"
 #include "router/links/flows.h"
 #include "router/state/router.h"
-
-/* An Idempotency-Key that may be one: long enough that nobody guesses it. */
-#define JOIN_KEY_MIN 16
-#define JOIN_KEY_MAX 128
 
 void queue_get(struct router *r, struct httpd_req *req, struct slice queue);
 /* Answers, or begins a flow that will. */
@@ -23,11 +20,6 @@ void join_start(struct router *r, struct httpd_req *req, const struct http_req *
  * replaces a ticket and has no subject gets a key in b. */
 void join_flow(struct router *r, struct rflow *rf, const struct route_queue *q,
                struct join_body *b, unsigned lane);
-bool join_key_ok(struct slice key);
-/* The place of a join that has no subject is known by its key: written into b as its subject.
- * key: join_key_ok(). */
-void join_by_key(struct router *r, const struct route_queue *q, struct join_body *b,
-                 struct slice key);
 /* claim_lane() with this router's keys and clock. */
 SQ_CHECK int join_lane(struct router *r, const struct route_queue *q, struct join_body *b,
                        unsigned *lane, const char **why);

@@ -24,16 +24,20 @@ static bool any(const struct mendpoint *x)
     return false;
 }
 
-static struct purse said(const struct mshare *s, unsigned k)
+/* What the node says of this window: at another place perhaps, where rates have just come or gone. */
+static struct purse said(const struct mendpoint *x, const struct mshare *s, unsigned k)
 {
-    return (struct purse){ { s->st.window[k], 0, 0 }, s->given[k], s->st.used[k] };
+    for (unsigned i = 0; i < UNIT_RATES_MAX; i++)
+        if (s->st.window[i] == x->meter[k].window.no)
+            return (struct purse){ { s->st.window[i], 0, 0 }, s->given[k], s->st.used[i] };
+    return (struct purse){ .given = s->given[k] };
 }
 
 /* Each of its windows has what its next call needs: what only one had would be taken from others in vain. */
 static bool can_have(const struct mendpoint *x, const struct mshare *s)
 {
     each_window (x, k, r) {
-        const struct purse has = said(s, k);
+        const struct purse has = said(x, s, k);
 
         if (!meter_can_give(&x->meter[k], &has, s->given[k], s->st.needs))
             return false;
@@ -46,7 +50,7 @@ static bool give(struct mng *m, struct mendpoint *x, struct mshare *s)
     bool can = can_have(x, s), gives = false;
 
     each_window (x, k, r) {
-        const struct purse has = said(s, k);
+        const struct purse has = said(x, s, k);
         uint64_t given = meter_hears(&x->meter[k], &has, s->given[k]);
 
         given = meter_gives(&x->meter[k], &has, given, can ? s->st.needs : 0, (unsigned)x->shares.n);
@@ -127,13 +131,48 @@ bool windows_look(struct mng *m, struct mendpoint *x)
     return changed;
 }
 
+/* The rate among those of before whose window goes on in this one: the same rate, else one of the same window whose own
+ * rate is gone. UNIT_RATES_MAX: none. */
+static size_t goes_on(const struct mendpoint *x, const struct meter *meter, const struct cfg_list *rates, size_t k,
+                      unsigned used)
+{
+    const struct unit_rate_def *r = rates->v, *b = x->def.rates.v;
+    size_t found = UNIT_RATES_MAX;
+
+    for (size_t i = x->def.rates.n; i-- > 0;) {
+        bool kept = false;
+
+        if ((used >> i & 1) != 0 || !unit_rate_same_window(&b[i], &r[k]))
+            continue;
+        if (b[i].units == r[k].units)
+            return i;
+        for (size_t o = 0; o < rates->n; o++)
+            kept |= unit_rate_same_window(&b[i], &r[o]) && b[i].units == r[o].units;
+        if (!kept && meter[i].window.no != 0)
+            found = i;
+    }
+    return found;
+}
+
 void windows_change(struct mendpoint *x, const struct cfg_list *rates)
 {
-    const struct unit_rate_def *is = x->def.rates.v, *will = rates->v;
+    size_t from[UNIT_RATES_MAX];
+    struct meter meter[UNIT_RATES_MAX];
+    unsigned used = 0;
 
-    for (size_t k = 0; k < UNIT_RATES_MAX; k++)
-        if (k >= rates->n || k >= x->def.rates.n || !unit_rate_same_window(&is[k], &will[k]))
-            x->meter[k] = (struct meter){ 0 };
+    memcpy(meter, x->meter, sizeof(meter));
+    for (size_t k = 0; k < UNIT_RATES_MAX; k++) {
+        from[k] = k < rates->n ? goes_on(x, meter, rates, k, used) : UNIT_RATES_MAX;
+        used |= from[k] < UNIT_RATES_MAX ? 1u << from[k] : 0;
+        x->meter[k] = from[k] < UNIT_RATES_MAX ? meter[from[k]] : (struct meter){ 0 };
+    }
+    each_share(x, s) {
+        uint64_t given[UNIT_RATES_MAX];
+
+        memcpy(given, s->given, sizeof(given));
+        for (size_t k = 0; k < UNIT_RATES_MAX; k++)
+            s->given[k] = from[k] < UNIT_RATES_MAX ? given[from[k]] : 0;
+    }
 }
 
 int windows_known(const struct mng *m, const struct cfg_list *rates, struct err *e)

@@ -12,7 +12,7 @@ struct mng;
 /* Begins those that are due, and gives units of them to nodes that run low. True: what changed is to be stored, then
  * told. */
 SQ_CHECK bool windows_look(struct mng *m, struct mendpoint *x);
-/* Rates become these: a window that is another one begins anew. */
+/* Rates become these: each window goes on, at whatever place it is now; one that was not there begins. */
 void windows_change(struct mendpoint *x, const struct cfg_list *rates);
 /* SQ_EINVAL: a zone of them is not known here. */
 SQ_CHECK int windows_known(const struct mng *m, const struct cfg_list *rates, struct err *e);

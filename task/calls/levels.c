@@ -113,7 +113,9 @@ int levels_read(struct list *read, const struct trec *r)
 
 void levels_resume(struct endpoint *ep, const struct trec *r, const struct msg_endpoint *m, msec_t away, msec_t now)
 {
-    const int64_t units[UNIT_RATES_MAX] = { unfolded(r->hi), unfolded(r->digest), unfolded(r->most) };
+    const int64_t units[UNIT_RATES_MAX] = { r->no != 0 ? 0 : unfolded(r->hi), /* else what a window had taken */
+                                            r->entry != 0 ? 0 : unfolded(r->digest),
+                                            r->lease != 0 ? 0 : unfolded(r->most) };
     const struct quota_parts parts = { m->unit_part, m->shared_part, m->n_shared };
     struct quota_kept was = { m->unit_rates, m->n_unit_rates / 3, parts, units, NULL };
 

@@ -328,31 +328,58 @@ uint64_t quota_used(const struct quota *q, unsigned k, msec_t now)
     return parts <= 0 ? 0 : (uint64_t)((parts + (__int128)FINE - 1) / (__int128)FINE);
 }
 
+static bool has_window(const struct quota_windows *w, uint64_t no)
+{
+    for (unsigned k = 0; WINDOW_NUMBERS * (k + 1) <= w->n; k++)
+        if (w->numbers[WINDOW_NUMBERS * k] == no)
+            return true;
+    return false;
+}
+
+/* Finds the purse of this window among those of before: rates come and go beside it. Else what is at its place, of a
+ * window that is over, or that has gone. */
+static unsigned purse_before(const struct quota *was, const struct quota_windows *w, uint64_t no, unsigned k)
+{
+    for (unsigned i = 0; i < UNIT_RATES_MAX; i++)
+        if (is_window(was, i) && was->purse[i].window.no == no)
+            return i;
+    return has_window(w, was->purse[k].window.no) ? UNIT_RATES_MAX : k;
+}
+
+/* What was taken of this window; number 0: that is not known. */
+static struct purse kept_of(const struct quota_kept *was, uint64_t no)
+{
+    for (unsigned k = 0; was != NULL && k < UNIT_RATES_MAX; k++)
+        if (was->windows[k] == no)
+            return (struct purse){ { no, 0, 0 }, 0, (uint64_t)(was->units[k] > 0 ? was->units[k] : 0) };
+    return (struct purse){ 0 };
+}
+
 void quota_follow(struct quota *q, const struct quota_windows *w, msec_t now)
 {
+    const struct quota was = *q;
+
     for (unsigned k = 0; k < UNIT_RATES_MAX; k++) {
         const uint64_t *v = &w->numbers[WINDOW_NUMBERS * k];
         bool is = WINDOW_NUMBERS * (k + 1) <= w->n && v[2] != 0;
         const struct meter_window at = is ? (struct meter_window){ v[0], (int64_t)v[1] + w->ahead, (int64_t)v[2] + w->ahead }
                                           : (struct meter_window){ 0 };
-        const struct purse kept = w->kept != NULL ? (struct purse){ { w->kept->windows[k], 0, 0 }, 0,
-                                                                    (uint64_t)(w->kept->units[k] > 0 ? w->kept->units[k] : 0) }
-                                                  : (struct purse){ 0 };
+        const struct purse kept = kept_of(w->kept, at.no);
+        unsigned from = is ? purse_before(&was, w, at.no, k) : UNIT_RATES_MAX;
         struct purse *p = &q->purse[k];
-        uint64_t was = p->window.no;
 
-        if (!is) {
-            *p = (struct purse){ 0 };
+        *p = from < UNIT_RATES_MAX ? was.purse[from] : (struct purse){ 0 };
+        q->since[k] = from < UNIT_RATES_MAX ? was.since[from] : now;
+        if (!is)
             continue;
-        }
         q->rest[k] = v[4];
         if (w->fresh)
-            purse_resumes(p, &at, v[3], w->kept != NULL ? &kept : NULL);
+            purse_resumes(p, &at, v[3], kept.window.no != 0 ? &kept : NULL);
         else
             purse_gets(p, &at, v[3]);
         if (at.no >= p->window.no)
             p->window = at; /* by the clock of now */
-        if (w->fresh || was != p->window.no)
+        if (w->fresh || from == UNIT_RATES_MAX || was.purse[from].window.no != p->window.no)
             q->since[k] = now;
         q->changed = true;
     }

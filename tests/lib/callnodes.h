@@ -46,6 +46,7 @@
 #define CN_UNITS_B  12 /* a second, and at once, of target b */
 #define CN_CALENDAR 200 /* in each minute of the clock, */
 #define CN_HOUR     6000 /* and hour */
+#define CN_DAY      900000
 #define CN_LARGE    250 /* the largest call then */
 #define CN_TARGETS  3 /* "http://a/" to "http://c/", which bear CN_SLOTS_A, 2 and 1 */
 
@@ -722,13 +723,20 @@ static inline void cn_define(struct cn *c, unsigned what)
         "{\"url\": \"http://b/\", \"max_concurrent\": 2, \"weight\": 3",
         "{\"url\": \"http://c/\", \"max_concurrent\": 1",
     };
-    char json[900], rates[160] = "", b[100] = "", list[500] = "\"url\": \"http://a/\"";
+    char json[1100], rates[240] = "", b[100] = "", list[500] = "\"url\": \"http://a/\"";
     struct err e = { 0 };
     size_t n = 0;
 
-    if (c->windows)
-        snprintf(rates, sizeof(rates), "\"rates\": [{\"units\": %d, \"window\": \"calendar\"}, "
-                 "{\"units\": %d, \"per\": \"hour\", \"window\": \"calendar\"}], ", CN_CALENDAR, CN_HOUR);
+    if (c->windows) { /* in any order, beside one that comes and goes */
+        static const char *const order[] = { "MH", "HM", "DMH", "HDM" };
+        const char *o = order[rng_below(&c->w->r->rng, ARRAY_LEN(order))];
+        size_t k = (size_t)snprintf(rates, sizeof(rates), "\"rates\": [");
+
+        for (; *o != '\0'; o++)
+            k += (size_t)snprintf(rates + k, sizeof(rates) - k, "{\"units\": %d, \"per\": \"%s\", \"window\": \"calendar\"}%s",
+                                  *o == 'M' ? CN_CALENDAR : *o == 'H' ? CN_HOUR : CN_DAY,
+                                  *o == 'M' ? "minute" : *o == 'H' ? "hour" : "day", o[1] != '\0' ? ", " : "], ");
+    }
     if (c->units) {
         snprintf(b, sizeof(b), ", \"rates\": [{\"units\": %d, \"per\": \"second\"}]", CN_UNITS_B);
         snprintf(rates, sizeof(rates), "\"rates\": [{\"units\": %d, \"per\": \"second\", \"burst\": %d}, "
@@ -758,6 +766,8 @@ static inline void cn_change_targets(struct cn *c)
 {
     struct rng *r = &c->w->r->rng;
 
+    if (c->windows && !c->targets && rng_chance(r, 0.3))
+        cn_define(c, 0);
     if (!c->targets)
         return;
     if (rng_chance(r, 0.3))

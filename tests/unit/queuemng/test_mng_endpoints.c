@@ -357,6 +357,42 @@ Test(mng_tasks, units_of_a_calendar_window_are_given_once)
     done(r);
 }
 
+#define WINDOW(units, per) "{\"units\": " #units ", \"per\": \"" per "\", \"window\": \"calendar\"}"
+
+/* J28: else each change of another rate would give the whole window once more. */
+Test(mng_tasks, a_calendar_window_goes_on_at_whatever_place_its_rate_is)
+{
+    struct pr *r = rig(1, "{\"match\": \"*\"}");
+    struct err e = { 0 };
+    uint64_t minute, hour, given;
+    const struct mendpoint *x;
+    const struct mshare *s;
+
+    r->longest = 100;
+    cr_assert_eq(pr_endpoint(r, E(", \"rates\": [" WINDOW(100, "minute") "]"), &e), 0, "%s", e.text);
+    cr_assert_eq(pr_pool(r, "{\"match\": \"e/*\", \"endpoint\": \"e\"}", &e), 0);
+    pr_run(r, 65000);
+    x = list_entry(list_first(&r->m->tasks.endpoints), struct mendpoint, in);
+    s = list_entry(list_first(&x->shares), struct mshare, in);
+    minute = x->meter[0].window.no;
+    given = s->given[0];
+    cr_assert(minute != 0 && given > 0 && x->meter[0].given == given);
+    cr_assert_eq(pr_endpoint(r, E(", \"rates\": [" WINDOW(9000, "hour") ", " WINDOW(100, "minute") "]"), &e), 0, "%s", e.text);
+    cr_expect_eq(x->meter[1].window.no, minute);
+    cr_expect_geq(s->given[1], given);
+    pr_run(r, 2000);
+    hour = x->meter[0].window.no;
+    cr_expect(hour > minute && x->meter[1].window.no == minute, "the new one begins, the other one goes on");
+    cr_assert_eq(pr_endpoint(r, E(", \"rates\": [" WINDOW(120, "minute") ", " WINDOW(8000, "hour") ", " WINDOW(100, "minute")
+                                  "]"), &e), 0, "%s", e.text);
+    cr_expect_eq(x->meter[2].window.no, minute, "of two of a length, that of the same rate");
+    cr_expect_eq(x->meter[1].window.no, hour, "other units");
+    cr_expect(x->meter[0].window.no == 0 || x->meter[0].window.no > hour);
+    cr_assert_eq(pr_endpoint(r, E(", \"rates\": [" WINDOW(90, "minute") "]"), &e), 0, "%s", e.text);
+    cr_expect(x->meter[0].window.no != 0 && x->meter[1].window.no == 0 && s->given[1] == 0 && s->given[2] == 0);
+    done(r);
+}
+
 /* Calls of 60 at two nodes, of which a window of 100 has room for one; and of 150, alone. */
 Test(mng_tasks, what_a_window_had_no_room_for_goes_first_in_the_next_one)
 {

@@ -350,3 +350,34 @@ Test(quota, behind_a_restart_a_window_has_what_is_known_to_be_left)
     follow(&q, 8, NOW + 1000, 60, NULL, false);
     cr_expect_eq(quota_most(&q, NOW), 10);
 }
+
+/* Rates that come and go beside it move a window to another place. */
+Test(quota, a_calendar_window_keeps_what_it_has_at_whatever_place)
+{
+    const uint64_t numbers[] = { 1000, PER_DAY, 0, 100, PER_MINUTE, 0 };
+    const uint64_t moved[] = { 9, 0, NOW + 9000, 500, 0, 7, 0, NOW + 1000, 50, 0 };
+    const uint64_t alone[] = { 7, 0, NOW + 1000, 60, 0 };
+    const uint64_t windows[UNIT_RATES_MAX] = { 7, 9 };
+    const int64_t taken[UNIT_RATES_MAX] = { 30, 4 };
+    struct quota_kept kept = { numbers, 2, { .own = UNIT_PARTS }, taken, windows };
+    struct quota q = of(&numbers[3], 1, UNIT_PARTS);
+
+    follow(&q, 7, NOW + 1000, 50, NULL, false);
+    quota_pays(&q, 30, NOW + 10);
+    quota_define(&q, numbers, 2, (struct quota_parts){ .own = UNIT_PARTS }, NOW + 20);
+    quota_follow(&q, &(struct quota_windows){ moved, 10, 0, false, NULL }, NOW + 20);
+    cr_expect_eq(quota_most(&q, NOW + 20), 20);
+    cr_expect_eq(quota_used(&q, 0, NOW + 20), 0, "the other one is new");
+    cr_expect_eq(quota_used(&q, 1, NOW + 20), 30);
+    quota_returns(&q, 5, NOW + 10, NOW + 30);
+    cr_expect_eq(quota_used(&q, 1, NOW + 30), 25, "of a call of before the change");
+    cr_expect_eq(quota_used(&q, 0, NOW + 30), 0);
+    quota_pays(&q, 1, NOW + 40);
+    quota_define(&q, &numbers[3], 1, (struct quota_parts){ .own = UNIT_PARTS }, NOW + 50);
+    quota_follow(&q, &(struct quota_windows){ alone, 5, 0, false, NULL }, NOW + 50);
+    cr_expect_eq(quota_most(&q, NOW + 50), 34);
+    q = of(numbers, 2, UNIT_PARTS);
+    quota_follow(&q, &(struct quota_windows){ moved, 10, 0, true, &kept }, NOW + 60);
+    cr_expect_eq(quota_used(&q, 0, NOW + 60), 4, "behind a restart, by the number");
+    cr_expect_eq(quota_used(&q, 1, NOW + 60), 30);
+}

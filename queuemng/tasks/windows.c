@@ -24,7 +24,7 @@ static bool any(const struct mendpoint *x)
     return false;
 }
 
-/* What the node says of this window: at another place perhaps, where rates have just come or gone. */
+/* Words of the node about this window: at another place perhaps, where rates have just come or gone. */
 static struct purse said(const struct mendpoint *x, const struct mshare *s, unsigned k)
 {
     for (unsigned i = 0; i < UNIT_RATES_MAX; i++)

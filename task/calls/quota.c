@@ -346,7 +346,7 @@ static unsigned purse_before(const struct quota *was, const struct quota_windows
     return has_window(w, was->purse[k].window.no) ? UNIT_RATES_MAX : k;
 }
 
-/* What was taken of this window; number 0: that is not known. */
+/* Units taken of this window; number 0: that is not known. */
 static struct purse kept_of(const struct quota_kept *was, uint64_t no)
 {
     for (unsigned k = 0; was != NULL && k < UNIT_RATES_MAX; k++)

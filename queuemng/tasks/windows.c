@@ -24,20 +24,16 @@ static bool any(const struct mendpoint *x)
     return false;
 }
 
-/* Words of the node about this window: at another place perhaps, where rates have just come or gone. */
-static struct purse said(const struct mendpoint *x, const struct mshare *s, unsigned k)
+static struct purse said(const struct mshare *s, unsigned k)
 {
-    for (unsigned i = 0; i < UNIT_RATES_MAX; i++)
-        if (s->st.window[i] == x->meter[k].window.no)
-            return (struct purse){ { s->st.window[i], 0, 0 }, s->given[k], s->st.used[i] };
-    return (struct purse){ .given = s->given[k] };
+    return (struct purse){ { s->st.window[k], 0, 0 }, s->given[k], s->st.used[k] };
 }
 
 /* Each of its windows has what its next call needs: what only one had would be taken from others in vain. */
 static bool can_have(const struct mendpoint *x, const struct mshare *s)
 {
     each_window (x, k, r) {
-        const struct purse has = said(x, s, k);
+        const struct purse has = said(s, k);
 
         if (!meter_can_give(&x->meter[k], &has, s->given[k], s->st.needs))
             return false;
@@ -50,7 +46,7 @@ static bool give(struct mng *m, struct mendpoint *x, struct mshare *s)
     bool can = can_have(x, s), gives = false;
 
     each_window (x, k, r) {
-        const struct purse has = said(x, s, k);
+        const struct purse has = said(s, k);
         uint64_t given = meter_hears(&x->meter[k], &has, s->given[k]);
 
         given = meter_gives(&x->meter[k], &has, given, can ? s->st.needs : 0, (unsigned)x->shares.n);

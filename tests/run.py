@@ -249,6 +249,9 @@ class Suite:
         n = n or int(OPEN("SIM_SEEDS") or (100 if fl == "asan" else 1000))
         self.add("sim_mixed", [f"build/{fl}/sim/sim_mixed"], [self.tests(fl)], fl, cores=CORES, busy=CORES,
                  env={"SEEDS": str(n)}, limit=7200 + n, seconds=TIMES["sim_mixed"][0] * n / (200 if fl == "asan" else 1000))
+        self.add("sim_ocean", [f"build/{fl}/sim/sim_mixed"], [self.tests(fl)], fl, cores=CORES, busy=CORES,
+                 env={"SEEDS": str(n // 10), "WITH": "ocean_ms=150"}, limit=7200 + n,
+                 seconds=TIMES["sim_mixed"][0] * n / (2000 if fl == "asan" else 10000))
 
     def sim(self, fl="rel", n=0):
         """All simulations."""

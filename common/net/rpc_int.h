@@ -32,6 +32,7 @@
 #define HELLO_CARD_BYTES  52  /* bytes of a card, without the name */
 #define HELLO_CARD_MAX    256 /* with it, and with what newer versions add behind it */
 #define HELLO_TIMEOUT_MS  3000
+#define DIAL_TIMEOUT_MS   5000 /* four ways there and back, over an ocean with a packet lost */
 #define STRANGER_GAVE_WAY "too many strangers, most of them from its address: the oldest gave way"
 #define FRAMES_PER_TURN   256 /* frames of a channel */
 #define SILENT_INTERVALS  3

@@ -436,7 +436,7 @@ struct rpc_chan *chan_new(struct rpc *r, int fd, enum chan_state state,
                              .frame_at = NO_FRAME,
                              .chunk = READ_FIRST };
     ch->last_in = ev_now(r->ev);
-    ch->deadline = ch->last_in + HELLO_TIMEOUT_MS;
+    ch->deadline = ch->last_in + (state == CHAN_CONNECTING ? DIAL_TIMEOUT_MS : HELLO_TIMEOUT_MS);
     ch->accepted = state == CHAN_HELLO;
     list_push_back(&r->chans, &ch->node);
     ch->io = ev_io_new(r->ev, fd, on_io, ch);

@@ -120,13 +120,19 @@ static uint32_t shortest_ms(const struct known_name *n, msec_t now_ms)
 /* Names of which bits are not known, or not all. */
 #define ASKS (REPLICA_ASK | REPLICA_MORE)
 
+/* How old what is told of a node may be. */
+static msec_t fresh_ms(const struct replicas *r, const struct stream *st)
+{
+    return r->fresh_ms + stream_far_ms(st);
+}
+
 /* By the age of what is known. */
 static enum replica_by by_age(const struct replicas *r, const struct stream *st,
                               const struct known_name *n, msec_t now_ms)
 {
     msec_t age_ms = stream_age_ms(st, now_ms);
 
-    if (age_ms > r->fresh_ms)
+    if (age_ms > fresh_ms(r, st))
         return BY_ASKING_STALE;
     return age_ms > shortest_ms(n, now_ms) ? BY_ASKING_PACE : BY_REPLICA;
 }
@@ -139,9 +145,9 @@ static enum replica_by by_last_word(const struct replicas *r, const struct strea
 {
     bool placed = waits && (n->flags & REPLICA_FENCED) == 0;
     msec_t age_ms = stream_age_ms(st, now_ms), as_of_ms = st->now.as_of_ms;
-    bool fresh = age_ms <= r->fresh_ms && age_ms <= shortest_ms(n, now_ms);
+    bool fresh = age_ms <= fresh_ms(r, st) && age_ms <= shortest_ms(n, now_ms);
     bool silent = st->unreached && now_ms < r->word_until_ms && st->word_ms >= as_of_ms &&
-                  st->heard_ms <= as_of_ms + r->fresh_ms;
+                  st->heard_ms <= as_of_ms + fresh_ms(r, st);
 
     if (age_ms > r->keep_ms || (!fresh && !silent))
         return BY_ASKING_STALE;

@@ -1,8 +1,8 @@
 /* replicas.h: the answer to the poll of a waiting ticket, out of what segment nodes have told this
  * router (PROTOCOL.md, section 24). Pure.
  *
- * A place is told only if what is known is younger than `fresh_ms`, and than the shortest
- * interval that is told in the lane: then whoever polls as told, at whatever router, is
+ * A place is told only if what is known is younger than `fresh_ms` (and the time that the way to the
+ * node and back takes, STREAM_FAR_MS at most), and than the shortest interval that is told in the lane: then whoever polls as told, at whatever router, is
  * never told an older state than before, and a place never grows. Everything else is asked.
  *
  * A name on its way to another segment (fenced) does not change until it is there. So its row
@@ -43,7 +43,7 @@ struct replicas {
     struct line_pool pool;
     struct map streams; /* node_no -> struct stream *, owned */
     struct leaves leaves;
-    msec_t fresh_ms;    /* 0: everything is asked */
+    msec_t fresh_ms;    /* beyond the way; 0: everything is asked */
     msec_t keep_ms;     /* at most REPLICA_KEEP_MS; 0: who cannot be asked is not answered for */
     msec_t word_until_ms; /* until then counts what the manager said of nodes */
     uint64_t polls[REPLICA_NBY];

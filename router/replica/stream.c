@@ -52,6 +52,7 @@ void stream_init(struct stream *st, struct line_pool *pool)
 {
     memset(st, 0, sizeof(*st));
     st->pool = pool;
+    st->way_ms = st->way_was_ms = MSEC_NEVER;
     set_init(&st->now);
     set_init(&st->next);
     seen_init(&st->seen);
@@ -88,6 +89,7 @@ void stream_up(struct stream *st, msec_t now_ms)
     st->clock_ms = 0;
     st->echo_at_ms = now_ms;
     st->offset.best = st->offset.was = UNKNOWN; /* perhaps another clock than before */
+    st->way_ms = st->way_was_ms = MSEC_NEVER;
     seen_again(&st->seen);
 }
 
@@ -151,16 +153,19 @@ void stream_farewell(struct stream *st, msec_t now_ms, struct msg_seen *m)
 
 /* ---- clocks ----------------------------------------------------------------------------- */
 
-static void note_echo(struct stream *st, int64_t offset, msec_t now_ms)
+static void note_echo(struct stream *st, int64_t offset, msec_t way_ms, msec_t now_ms)
 {
     if (st->offset.best == UNKNOWN || now_ms - st->offset.since_ms >= OFFSET_MS) {
         bool old = now_ms - st->offset.since_ms >= 2 * OFFSET_MS;
 
         st->offset.was = old ? UNKNOWN : st->offset.best;
+        st->way_was_ms = old ? MSEC_NEVER : st->way_ms;
         st->offset.best = offset;
+        st->way_ms = way_ms;
         st->offset.since_ms = now_ms;
-    } else if (offset > st->offset.best) {
-        st->offset.best = offset;
+    } else {
+        st->offset.best = offset > st->offset.best ? offset : st->offset.best;
+        st->way_ms = ms_min(st->way_ms, way_ms);
     }
 }
 
@@ -178,7 +183,7 @@ static int take_stamp(struct stream *st, const struct msg_replica *m, msec_t now
         return SQ_EPROTO;
     st->stamp_ms = m->stamp_ms;
     if (m->echo_ms != 0)
-        note_echo(st, m->echo_ms - m->stamp_ms, now_ms);
+        note_echo(st, m->echo_ms - m->stamp_ms, now_ms - m->echo_ms, now_ms);
     return seen_acked(&st->seen, m->seen);
 }
 

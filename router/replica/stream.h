@@ -9,6 +9,9 @@
  * each stamp a moment of our clock that is surely not later than the true one. Arrival times are
  * not looked at; clocks drift by less than DRIFT_MS meanwhile.
  *
+ * Distance. How long ago an echo was said when its push arrives is a way there and back, at least;
+ * the least of the last seconds is the link's. Over an ocean nothing is ever younger.
+ *
  *   what fails                              what follows
  *   a row that does not follow, a clock     SQ_EPROTO: the link is to be closed
  *     or a count that was not said
@@ -71,6 +74,7 @@ struct stream {
         int64_t best, was;
         msec_t since_ms;
     } offset;
+    msec_t way_ms, way_was_ms; /* least way there and back, in the same spans; MSEC_NEVER: none yet */
     struct seen seen;
 };
 
@@ -96,6 +100,17 @@ static inline struct known_name *stream_name(const struct stream *st, seg_id nam
 static inline msec_t stream_age_ms(const struct stream *st, msec_t now_ms)
 {
     return st->now.as_of_ms == INT64_MIN ? MSEC_NEVER : now_ms - st->now.as_of_ms;
+}
+
+#define STREAM_NEAR_MS 20 /* a way that counts for nothing */
+#define STREAM_FAR_MS 750 /* with replica_fresh of 250 ms a second, the most that this may be */
+
+/* How far the node is, there and back: what it says is never younger. 0: not known. */
+static inline msec_t stream_far_ms(const struct stream *st)
+{
+    msec_t ms = ms_min(st->way_ms, st->way_was_ms);
+
+    return ms == MSEC_NEVER || ms <= STREAM_NEAR_MS ? 0 : ms_min(ms, STREAM_FAR_MS);
 }
 
 #endif

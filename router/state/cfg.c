@@ -160,7 +160,7 @@ const struct cfg_key router_keys[] = {
       .help = "time after which a request without an answer from the cluster gets 503" },
     { K(replica_fresh), .type = CFG_MS, .def = "250ms", .min = 0, .max = 1000,
       .help = "answer polls of waiting tickets from what segment nodes have pushed, if it is no "
-              "older; 0 = ask the node always" },
+              "older, the way there and back aside; 0 = ask the node always" },
     { K(replica_keep), .type = CFG_MS, .def = "15s", .min = 0, .max = REPLICA_KEEP_MS,
       .help = "answer them for so long after the node has said anything, while it is down; 0 = "
               "503 at once" },

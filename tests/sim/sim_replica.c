@@ -35,6 +35,26 @@ Test(replica, on_a_calm_day_routers_answer_nearly_all)
     each(NULL);
 }
 
+static void break_something(struct sim *s, unsigned i)
+{
+    if (i % 2 == 0)
+        cut_a_router_from_a_node(s, i);
+    else
+        restart_a_node(s, i);
+}
+
+/* Three regions, up to 300 ms from one another: nothing that arrives is younger than 250 ms. */
+Test(replica, over_an_ocean_routers_answer_too)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct sim_opts o = crowd(seed);
+
+        o.ocean_ms = 300;
+        o.poll_min_ms = 1000;
+        cr_expect_gt(play(o, seed % 2 == 0 ? break_something : NULL), 2500);
+    }
+}
+
 Test(replica, off_means_that_nodes_are_asked)
 {
     struct sim_opts o = crowd(1);

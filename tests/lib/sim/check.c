@@ -480,7 +480,7 @@ void check_known(struct sim *s, const struct proc *router, const struct proc *no
     usec_t as_of = k->as_of;
     bool kept = k->kept;
     struct ticket *t = check_ticket(s, q->seg, q->number);
-    msec_t oldest_ms = kept ? s->o.keep_ms : s->o.fresh_ms;
+    msec_t oldest_ms = kept ? s->o.keep_ms : s->o.fresh_ms + k->far_ms;
 
     s->count.known++;
     s->count.kept += kept;
@@ -537,7 +537,7 @@ void check_placed(struct sim *s, const struct proc *p, const struct place_req *q
             sim_fail(s, "%s: ticket %llu-%u waits again at position %llu",
                      t->fate == T_ADMITTED ? "I2" : "I1", llu(t->seg), t->number,
                      llu(a->position));
-        t->perhaps_over = false;
+        t->perhaps_over = t->timed_out = false;
         told_waiting(s, t, p, a->position, a->poll_after_ms, s->now, 0);
     } else if (a->state == PLACE_ADMITTED) {
         check_admitted(s, t, a);
@@ -555,6 +555,7 @@ void check_placed(struct sim *s, const struct proc *p, const struct place_req *q
 static bool is_last_known(const struct sim *s, const struct sans *a, usec_t newer_at,
                           msec_t slack_ms)
 {
+    slack_ms += s->o.ocean_ms > 0 ? SIM_FAR_MS : 0; /* the other router may be nearer by that */
     return a->kept && a->as_of <= newer_at &&
            (newer_at <= a->as_of + slack_ms * 1000 ||
             last_heard(s, &s->proc[a->node]) <= a->as_of + s->o.fresh_ms * 1000);

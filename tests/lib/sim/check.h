@@ -13,6 +13,7 @@ struct known { /* what an answer tells: */
     usec_t as_of;    /* the true moment of that state */
     msec_t fence_ms; /* how long the name had been fenced, at most; 0: it was not */
     bool kept;       /* the node could not be asked */
+    msec_t far_ms;   /* way to it and back, as the router knows it */
     uint8_t node;    /* process */
 };
 

@@ -44,9 +44,17 @@ struct conn *net_up(struct sim *s, const struct proc *from, const struct proc *t
     return c != NULL && c->told[0] ? c : NULL;
 }
 
+/* The ocean between two processes, of the regions 0 to 2. */
+static double ocean_ms(struct sim *s, unsigned from, unsigned to)
+{
+    double most = s->o.ocean_ms;
+
+    return from == to || most == 0 ? 0 : most * (1 + (from * 3 + to) % 4) / 4 + sim_rand(s, 0, most / 10);
+}
+
 static double delay_ms(struct sim *s, unsigned a, unsigned b)
 {
-    double d = sim_rand(s, 0.1, NET_FAST_MS);
+    double d = sim_rand(s, 0.1, NET_FAST_MS) + ocean_ms(s, s->proc[a].no % 3, s->proc[b].no % 3);
 
     if (s->slow_until[a][b] > s->now)
         d += sim_rand(s, 0, 1000);

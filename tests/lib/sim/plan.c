@@ -31,7 +31,7 @@ const struct knob plan_knobs[] = {
     OPT(segs, KNOB_U32), OPT(managers, KNOB_U32), OPT(capacity, KNOB_U32), OPT(open_next_at, KNOB_DOUBLE),
     OPT(release_per_s, KNOB_DOUBLE), OPT(max_active, KNOB_U32), OPT(slots_only, KNOB_U32),
     OPT(no_show_boost, KNOB_DOUBLE), OPT(away_ms, KNOB_MS), SHARE(subject_share), SHARE(replace_share),
-    OPT(fresh_ms, KNOB_MS), OPT(keep_ms, KNOB_MS), SHARE(listen_share), OPT(idle_ms, KNOB_MS),
+    OPT(fresh_ms, KNOB_MS), OPT(keep_ms, KNOB_MS), SHARE(listen_share), OPT(ocean_ms, KNOB_DOUBLE), OPT(idle_ms, KNOB_MS),
     OPT(claim_ms, KNOB_MS),
     OPT(grace_ms, KNOB_MS), OPT(pass_ttl_ms, KNOB_MS), OPT(lost_after_ms, KNOB_MS),
     OPT(seed, KNOB_U64),

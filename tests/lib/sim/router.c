@@ -142,13 +142,15 @@ static void take_note(const struct proc *p, const struct sflow *x)
     revoked_add(longer ? &r->extended : &r->revoked, &row, least_s(p));
 }
 
+_Static_assert(SIM_FAR_MS == STREAM_FAR_MS, "what a router lets a node be away");
+
 static usec_t stamp_of(const struct stream *st)
 {
     return (st->now.stamp_ms & ((1ll << SKEW_SHIFT) - 1)) * 1000;
 }
 
 /* Of a name on its way the node of its heir has the say, too. */
-static usec_t heirs_stamp(const struct srouter *r, const struct flow *f)
+static usec_t heirs_stamp(const struct srouter *r, const struct flow *f, msec_t *far_ms)
 {
     seg_id heir = replicas_heads_for(&r->known, f->node, &f->token);
     struct route_owner o;
@@ -157,6 +159,7 @@ static usec_t heirs_stamp(const struct srouter *r, const struct flow *f)
     if (heir == 0 || f->position == 0 || routes_owner(r->r, heir, &o) < 0 ||
         (st = map_get_ptr(&r->known.streams, o.node)) == NULL)
         return INT64_MAX;
+    *far_ms = ms_max(*far_ms, stream_far_ms(st));
     return stamp_of(st);
 }
 
@@ -184,8 +187,9 @@ static struct known check_answered(struct sim *s, const struct proc *p, const st
     known.node = node != NULL ? node->idx : 0;
     if (!x->f.known || x->f.result == FLOW_GONE)
         return known; /* its node has answered, if any, or it has left: nothing is newer */
-    known.as_of = ms_min(stamp_of(st), heirs_stamp(p->router, &x->f));
-    known.kept = stream_age_ms(st, sim_ms(s)) > k->fresh_ms;
+    known.far_ms = stream_far_ms(st);
+    known.as_of = ms_min(stamp_of(st), heirs_stamp(p->router, &x->f, &known.far_ms));
+    known.kept = stream_age_ms(st, sim_ms(s)) > k->fresh_ms + stream_far_ms(st);
     known.fence_ms = fence_ms(s, node, p->router, &x->f);
     check_known(s, p, node, &x->req.token, &x->f, &known);
     return known;

@@ -44,6 +44,8 @@ struct sim_faults {
     double drain_all;    /* all nodes at once are to be emptied, for up to 40 s */
 };
 
+#define SIM_FAR_MS 750 /* STREAM_FAR_MS of routers */
+
 struct sim_opts {
     uint64_t seed;
     unsigned segs, routers, queues, lanes; /* 0 = 1 */
@@ -76,6 +78,8 @@ struct sim_opts {
     msec_t session_max_ms; /* 0: they are not extended */
     msec_t fresh_ms;       /* of routers: replica_fresh; 0 = 250; below 0: they ask always */
     msec_t keep_ms;        /* of routers: replica_keep; 0 = 15 s; below 0: none */
+    double ocean_ms;       /* > 0: processes are in three regions, one way between which takes from a
+                            * quarter of it to all of it, each direction by itself */
     double listen_share;   /* polls in whose place players listen, and are told at once */
     bool told;             /* positions that two people are told are compared; told.c */
     struct sim_faults faults;

@@ -17,7 +17,6 @@
 #include "tests/lib/sim/net.h"
 
 #define OLD_MS   400 /* a position may be so old */
-#define AGREE_US ((usec_t)(NET_FAST_MS * 1000))
 
 /* The manager takes it for said. */
 void told_lost(struct proc *to, unsigned type, usec_t sent)
@@ -62,6 +61,7 @@ void told_position(struct sim *s, struct ticket *t, uint64_t position, usec_t as
                    msec_t fence_ms)
 {
     usec_t missed = missed_since(&s->proc[t->node], as_of);
+    usec_t agree_us = (usec_t)((NET_FAST_MS + 1.1 * s->o.ocean_ms) * 1000);
     uint64_t slack;
 
     t->told_at = s->now;
@@ -75,7 +75,7 @@ void told_position(struct sim *s, struct ticket *t, uint64_t position, usec_t as
         if (missed != 0 && u->told_at >= missed)
             continue; /* told by an `ahead` that this node does not have */
         if (u->lane == t->lane && u->ord > t->ord && u->told_position != 0 &&
-            u->told_at < as_of - AGREE_US && u->told_position + slack <= position && counts(s, u))
+            u->told_at < as_of - agree_us && u->told_position + slack <= position && counts(s, u))
             sim_fail(s, "I5: ticket %llu-%u (ord %llu) is told %llu by %s, and %llu-%u (ord "
                      "%llu) behind it was told %llu by %s at %.3f s",
                      (unsigned long long)t->seg, t->number, (unsigned long long)t->ord,

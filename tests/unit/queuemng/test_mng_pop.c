@@ -235,6 +235,42 @@ static uint64_t released(void)
     return c.released;
 }
 
+/* People released in so many ticks, 100 a second, by a node whose answers take way_ms. */
+static uint64_t released_over(msec_t way_ms, unsigned ticks)
+{
+    uint64_t was = released();
+    msec_t due = 0;
+
+    put_queue("{\"name\": \"q\", \"release_per_s\": 100, \"segment_capacity\": 10, "
+              "\"merge\": false, \"open_next_at\": 0.5}");
+    report(0, SEG_OPEN, 8, 5000);
+    w.popped_at = 0;
+    for (; ticks > 0; ticks--) {
+        tick(1);
+        if (w.popped_at != 0 && due == 0)
+            due = w.now + way_ms;
+        if (due != 0 && w.now >= due) {
+            w.popped_at = 0;
+            due = 0;
+            answer_pop(0, w.epoch, w.pop.n, 5000);
+        }
+    }
+    return released() - was;
+}
+
+Test(mng_pop, a_far_head_gets_the_whole_rate)
+{
+    uint64_t n = released_over(300, 200);
+
+    cr_expect(n >= 1900 && n <= 2010, "%llu of 2000 in 20 s", (unsigned long long)n);
+}
+
+Test(mng_pop, what_a_stopped_node_did_not_release_is_not_made_up_for)
+{
+    cr_expect_leq(released_over(5000, 52), 11, "what a tick earns");
+    cr_expect_leq(released_over(0, 10), 121, "and not the five seconds");
+}
+
 static uint64_t skipped(void)
 {
     struct mng_counts c;

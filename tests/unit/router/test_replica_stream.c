@@ -77,6 +77,54 @@ static bool asks(enum replica_by by, uint32_t number, msec_t node_ms)
     return !place(7, number, node_ms) && all.polls[by] == was + 1;
 }
 
+/* ---- distance ---- */
+
+/* Whole push of the moment 5000, whose echo was said way_ms before it came. */
+static void said_over(msec_t way_ms)
+{
+    stream_up(st, OURS + 4000);
+    hear(5000 - way_ms / 2);
+    cr_assert_eq(stream_apply(st, &(struct msg_replica){ .stamp_ms = 5000,
+                                                         .echo_ms = OURS + 5000 - way_ms / 2,
+                                                         .flags = REPLICA_WHOLE | REPLICA_END,
+                                                         .n = 1, .v = &row, .n_pace = 1, .pace = &pace },
+                              OURS + 5000 + way_ms / 2), 0);
+}
+
+Test(replica_far, over_an_ocean_the_way_there_and_back_counts_for_nothing, .init = begin, .fini = end)
+{
+    said_over(300);
+    cr_expect(place(7, 3, 5151), "it has just come, and is 300 ms old at least");
+    cr_expect(place(7, 3, 5150 + FRESH - 2));
+    cr_expect(asks(BY_ASKING_STALE, 3, 5150 + FRESH + 1));
+}
+
+Test(replica_far, but_the_shortest_told_interval_does, .init = begin, .fini = end)
+{
+    pace.min_ms = 500; /* 450 with its jitter */
+    said_over(300);
+    cr_expect(place(7, 3, 5290));
+    cr_expect(asks(BY_ASKING_PACE, 3, 5301));
+}
+
+Test(replica_far, beyond_a_second_in_all_nodes_are_asked, .init = begin, .fini = end)
+{
+    pace.min_ms = 10000;
+    said_over(1100);
+    cr_expect(asks(BY_ASKING_STALE, 3, 5551));
+}
+
+Test(replica_far, a_way_counts_as_the_shortest_of_the_last_seconds, .init = begin, .fini = end)
+{
+    said_over(300);
+    hear(5700);
+    cr_assert_eq(APPLY(5710, .stamp_ms = 5705, .echo_ms = OURS + 5700), 0);
+    cr_expect_eq(stream_far_ms(st), 0, "it is near: what was before was a jam");
+    stream_down(st);
+    stream_up(st, OURS + 6000);
+    cr_expect_eq(stream_far_ms(st), 0);
+}
+
 /* ---- places ----------------------------------------------------------------------------- */
 
 Test(replica_place, a_waiting_ticket_is_told_its_place_and_interval, .init = begin, .fini = end)

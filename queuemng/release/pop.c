@@ -120,8 +120,8 @@ static void pop_late(struct mng *m, struct mlane *l)
     }
 }
 
-/* What is earned while a release is on its way is for the next one: over an ocean that is some
- * ticks. An answer that was late once, and not before, says that its node stood still. */
+/* Earned while a release is on its way, it is for the next one: over an ocean that is some ticks. An
+ * answer that was late once, and not before, says that its node stood still. */
 static double on_the_way(const struct mng *m, const struct mlane *l)
 {
     msec_t way = ms_min(ms_min(l->pop.way_ms, l->pop.way_was_ms), WAY_MAX_MS);

@@ -189,7 +189,8 @@ static struct known check_answered(struct sim *s, const struct proc *p, const st
         return known; /* its node has answered, if any, or it has left: nothing is newer */
     known.far_ms = stream_far_ms(st);
     known.as_of = ms_min(stamp_of(st), heirs_stamp(p->router, &x->f, &known.far_ms));
-    known.kept = stream_age_ms(st, sim_ms(s)) > k->fresh_ms + stream_far_ms(st);
+    known.kept = stream_age_ms(st, sim_ms(s)) >
+                 ms_min(k->fresh_ms + stream_far_ms(st), s->o.poll_min_ms * 9 / 10);
     known.fence_ms = fence_ms(s, node, p->router, &x->f);
     check_known(s, p, node, &x->req.token, &x->f, &known);
     return known;

@@ -202,6 +202,7 @@ write_machine() { # machine listen-port admin-port
     sed -e "s|^name: .*|name: $1|" -e "s|^children: .*|children: 1|" \
         -e "s|^listen: .*|listen: $a:$2|" -e "s|^admin: .*|admin: $a:$3|" \
         -e "s|^managers: .*|managers: [$managers]|" "$from" >"$C/config/$1.yaml"
+    [ -z "$(region_of "$1")" ] || sed -i "s|^set:.*|&\n  - 'region=$(region_of "$1")'|" "$C/config/$1.yaml"
 }
 
 write_machines() {

@@ -77,8 +77,8 @@ static int by_time(const void *a, const void *b)
 }
 
 /* I7 as a bucket of four ticks: one is made up for, one is carried, and what the head of a
- * lane could not give is given by the next segment up to two ticks later; over an ocean also what
- * is earned on the way there and back, to the end of its tick. For those who do not come
+ * lane could not give is given by the next segment up to two ticks later; over an ocean what is
+ * earned on the way there and back counts for both of these, too. For those who do not come
  * no_show_boost times as many may be released. */
 static void end_rates(struct sim *s)
 {
@@ -93,7 +93,7 @@ static void end_rates(struct sim *s)
         const struct squeue *q = &s->queue[r->queue];
         bool first = i == 0 || s->rel[i - 1].queue != r->queue;
         double rate = check_rate(q, first ? r->at_ms - 100 : last, r->at_ms) * s->o.no_show_boost;
-        double way_s = s->o.ocean_ms > 0 ? 2.2 * s->o.ocean_ms / 1000 + 0.1 : 0;
+        double way_s = s->o.ocean_ms > 0 ? 4.4 * s->o.ocean_ms / 1000 + 0.1 : 0;
         double most = 2.0 + rate * (0.4 + way_s), excess;
 
         by_hand = first ? (double)q->by_hand + 0.999 : by_hand;

@@ -17,7 +17,6 @@
 #include "queuemng/state/state.h"
 
 #define LOG_MODULE "release"
-#define WAY_MAX_MS 1000 /* way there and back for whose time a rate is made up for */
 #define TIER_NOTES_MAX 10 /* lines in a second */
 
 /* The time for which an unreachable segment is waited for. People whose places are not drawn yet
@@ -120,11 +119,11 @@ static void pop_late(struct mng *m, struct mlane *l)
     }
 }
 
-/* Earned while a release is on its way, it is for the next one: over an ocean that is some ticks. An
- * answer that was late once, and not before, says that its node stood still. */
+/* Earned while a release is on its way, it is for the next one: over an ocean that is some ticks. */
 static double on_the_way(const struct mng *m, const struct mlane *l)
 {
-    msec_t way = ms_min(ms_min(l->pop.way_ms, l->pop.way_was_ms), WAY_MAX_MS);
+    const struct mseg *s = seg_find(m, l->pop.seg);
+    msec_t way = s != NULL ? node_way_ms(s->node) : 0;
 
     return one_tick(m, l->q) * (double)ms_max(1, (way + m->opts.tick_ms - 1) / m->opts.tick_ms);
 }
@@ -300,8 +299,7 @@ void on_seg_popped(struct mng *m, struct mnode *n, const struct msg_seg_popped *
     l = s->lane;
     if (!l->pop.busy || l->pop.seg != g->seg || l->pop.tick != g->tick)
         return; /* the answer to a repetition */
-    l->pop.way_was_ms = l->pop.way_ms;
-    l->pop.way_ms = m->now_ms - l->pop.since_ms;
+    node_way_note(n, m->now_ms - l->pop.since_ms, m->now_ms);
     l->released += g->n;
     m->count.released += g->n;
     left = l->pop.left > g->n ? l->pop.left - g->n : 0;

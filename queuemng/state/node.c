@@ -88,6 +88,27 @@ void node_free(struct mnode *n)
     free(n);
 }
 
+#define WAY_MS     10000
+#define WAY_MAX_MS 1000 /* what is farther counts as that far */
+
+void node_way_note(struct mnode *n, msec_t ms, msec_t now_ms)
+{
+    n->way.n = u32_min(n->way.n + 1, NODE_WAY_SURE);
+    if (n->way.n == 1 || now_ms - n->way.since_ms >= WAY_MS) {
+        n->way.was_ms = n->way.n == 1 ? ms : n->way.least_ms;
+        n->way.least_ms = ms;
+        n->way.since_ms = now_ms;
+    }
+    n->way.least_ms = ms_min(n->way.least_ms, ms);
+}
+
+msec_t node_way_ms(const struct mnode *n)
+{
+    msec_t ms = ms_min(n->way.least_ms, n->way.was_ms);
+
+    return n->way.n < NODE_WAY_SURE ? 0 : ms_min(ms, WAY_MAX_MS);
+}
+
 bool node_is_reached(const struct mng *m, const struct mnode *n)
 {
     return n->registered && m->now_ms - n->heard_ms <= MNG_SILENT_MS;

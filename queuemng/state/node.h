@@ -46,6 +46,11 @@ struct mnode { /* a segment node, for ever known by its name */
     struct list segs;   /* mseg.on_node */
     uint32_t used;      /* number of them open or with somebody in line */
     uint32_t moves;     /* moves that it takes part in */
+    struct { /* how far it is, there and back: the least time in which a release was answered, of the
+              * last ten seconds, and of those before (0: of none) */
+        msec_t least_ms, was_ms, since_ms;
+        unsigned n; /* answers that it is made of, up to NODE_WAY_SURE */
+    } way;
     struct ahead_entry *ahead; /* to be sent at the end of this step; owned */
     uint32_t n_ahead, cap_ahead;
     struct pace_entry *pace;
@@ -85,6 +90,10 @@ struct mnode *node_new(struct mng *m, node_no no, const char *name);
 struct mnode *node_at(struct mng *m, node_no no);
 /* Frees it; its segments are gone already. */
 void node_free(struct mnode *n);
+#define NODE_WAY_SURE 16 /* so many answers in a row were as late: that is no jam */
+void node_way_note(struct mnode *n, msec_t ms, msec_t now_ms);
+/* 0: near, or not known yet. */
+msec_t node_way_ms(const struct mnode *n);
 /* True: it has a link, has registered, and says something: what it is told it hears. */
 bool node_is_reached(const struct mng *m, const struct mnode *n);
 /* Nodes are there, and all of them obey managers of another cluster. */

@@ -32,7 +32,6 @@ struct mpop { /* the release under way in a lane: one SEG_POP at a time */
     uint64_t left;      /* to give after this one, from the next segments */
     uint64_t by_hand;   /* part of that, let in by hand */
     msec_t sent_ms, since_ms;
-    msec_t way_ms, way_was_ms; /* time in which the last one was answered, and the one before */
     int64_t wall_ms;
 };
 

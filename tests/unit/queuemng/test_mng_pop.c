@@ -260,8 +260,10 @@ static uint64_t released_over(msec_t way_ms, unsigned ticks)
 
 Test(mng_pop, a_far_head_gets_the_whole_rate)
 {
-    uint64_t n = released_over(300, 200);
+    uint64_t n;
 
+    (void)released_over(300, 100); /* by then it knows how far it is */
+    n = released_over(300, 200);
     cr_expect(n >= 1900 && n <= 2010, "%llu of 2000 in 20 s", (unsigned long long)n);
 }
 

@@ -89,7 +89,7 @@ void node_free(struct mnode *n)
 }
 
 #define WAY_MS     10000
-#define WAY_MAX_MS 1000 /* what is farther counts as that far */
+#define WAY_MAX_MS 1000 /* a node farther away counts as that far */
 
 void node_way_note(struct mnode *n, msec_t ms, msec_t now_ms)
 {

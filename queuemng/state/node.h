@@ -90,7 +90,7 @@ struct mnode *node_new(struct mng *m, node_no no, const char *name);
 struct mnode *node_at(struct mng *m, node_no no);
 /* Frees it; its segments are gone already. */
 void node_free(struct mnode *n);
-#define NODE_WAY_SURE 16 /* so many answers in a row were as late: that is no jam */
+#define NODE_WAY_SURE 16 /* answers that were all as late: that is no jam */
 void node_way_note(struct mnode *n, msec_t ms, msec_t now_ms);
 /* 0: near, or not known yet. */
 msec_t node_way_ms(const struct mnode *n);

@@ -304,6 +304,11 @@ Test(access_api, some_keys_of_a_definition_are_an_operators)
         { "endpoints/bank", "{\"rate_per_s\": 5}", 200 },
         { "endpoints/bank", "{\"url\": \"http://127.0.0.1:8/\"}", 403 },
         { "queues/none", "{\"message\": \"x\"}", 404 },
+        { "task-queues/images/tasks/schedules/s", "{\"paused\": true}", 503 }, /* no task node is there */
+        { "task-queues/images/tasks/schedules/s", "{\"paused\": true, \"every\": 1}", 403 },
+        { "task-queues/images/tasks/schedules/s", "{\"every\": 1, \"task\": {\"payload\": 1, \"payload\": 2}}", 403 },
+        { "task-queues/images/tasks/schedules/s", "{\"paused\": true, \"paused\": false}", 400 },
+        { "task-queues/images/tasks/schedules/s", "{}", 403 },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(v); i++)

@@ -172,7 +172,7 @@ function askDelete() {
 /* ---- start ---- */
 
 const ORDERS = { 'd-hours': () => askHours(queue), 'd-lanes': () => askLanes(queue), 'd-page': () => askPage(queue, routers),
-  'd-all': askDefinition, 'd-flush': askFlush, 'd-delete': askDelete };
+  'd-all': askDefinition, 'd-rehearse': () => import('./rehearse.js').then(m => m.rehearse(queue)), 'd-flush': askFlush, 'd-delete': askDelete };
 
 // added: what is done with the name of a new queue.
 export function begin(added) {

@@ -169,6 +169,7 @@ async function setUp() {
   await k.shot(page, 'dashboard-definition');
   await yes(page, 'a definition', 'The definition of shop');
   await claimUntil('it is changed', async () => (await page.locator('#audit').innerText()).includes('shop: release_per_s 7 → 8'));
+  await rehearsal(page);
   await laneForm(page);
   await button(page, 'Page and texts …').click();
   const preview = page.getByRole('link', { name: 'Preview of all states of the page' });
@@ -251,6 +252,22 @@ async function phoneIsShort() {
   await k.fits(page, 'a phone with open lists');
   await k.shot(page, 'dashboard-phone-lists');
   await c.close();
+}
+
+// A file that segqctl plays, with the queue's definition.
+async function rehearsal(page) {
+  await button(page, 'Rehearse …').click();
+  await page.locator('#ask-head', { hasText: 'Rehearse a night of shop' }).waitFor();
+  await page.locator('#ask-yes').click();
+  await claimUntil('a crowd of nobody is refused', async () => (await page.locator('#ask-why').innerText()).includes('Nobody came in that time'));
+  await page.getByLabel('Who comes').selectOption({ index: 2 });
+  await page.getByLabel('Times as many').fill('0.5');
+  await k.accessible(page, 'a rehearsal');
+  const [file] = await Promise.all([page.waitForEvent('download'), page.locator('#ask-yes').click()]);
+  claim('its name is the queue’s', file.suggestedFilename() === 'shop.night.yaml', file.suggestedFilename());
+  const played = require('child_process').spawnSync(process.env.BIN + '/segqctl', ['rehearse', await file.path(), '--json'], { encoding: 'utf8' });
+  const night = played.stdout ? JSON.parse(played.stdout).rehearsals[0] : {};
+  claim('segqctl plays it', night.people > 50000 && night.limits.length > 0, played.stderr + night.people);
 }
 
 // What a browser loads of the page, as it comes over the wire.

@@ -16,6 +16,6 @@ up --set "queuemng.admin_tokens_file=$DIR/tokens.yaml" --set queuemng.admin_trus
 SEGMENT_PID=$(pid_of segment.1)
 SEG_CLUSTER_PID=$(pid_of seg_cluster)
 AUDIT_FILE=$(find "$C/state" -type d -name store -printf '%h/audit.jsonl\n' | head -1)
-export SEGMENT_PID SEG_CLUSTER_PID AUDIT_FILE
+export SEGMENT_PID SEG_CLUSTER_PID AUDIT_FILE BIN
 browser_run dashboard_more.js "$@"
 browser_run dashboard.js "$@"

@@ -216,6 +216,10 @@ demo-calls: deps
 demo-gpu: deps
 	$(MAKE) -j$(JOBS) bins
 	deploy/demo-gpu.sh
+## make demo-regions three regions on this machine, an ocean between them; one goes under (root, or namespaces)
+demo-regions: deps-test
+	$(MAKE) -j$(JOBS) bins
+	@bash tests/chaos/F64_regions.sh $(B)/bin || test $$? = 77
 ## make gate         nginx with a small site behind it, in front of which the room of `make run` is
 gate: deps
 	@deploy/deps.sh gate
@@ -307,6 +311,6 @@ clean:
 	rm -rf build
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
-.PHONY: test-clients programs install uninstall dist deb check-quick fallback docs pictures reference bins tests help run demo demo-tasks demo-calls demo-gpu gate test test-night check layers sim chaos dates mutants fuzz fuzz-bins guards bench bench-bins deps deps-test clean
+.PHONY: test-clients programs install uninstall dist deb check-quick fallback docs pictures reference bins tests help run demo demo-tasks demo-calls demo-gpu demo-regions gate test test-night check layers sim chaos dates mutants fuzz fuzz-bins guards bench bench-bins deps deps-test clean
 .SECONDARY:
 .DEFAULT_GOAL := help

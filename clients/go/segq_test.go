@@ -77,6 +77,35 @@ func is(t *testing.T, what string, got, want any) {
 
 var ctx = context.Background()
 
+func TestAnEventsIDThatIsNoneOfOursIsNotSentBack(t *testing.T) {
+	for _, id := range []string{"\x01", strings.Repeat("1", 9000)} {
+		n := 0
+		f, c := newFake(t, func(w http.ResponseWriter, r *http.Request) {
+			if n++; n > 1 {
+				id = "6"
+			}
+			fmt.Fprintf(w, "id: %s\ndata: {\"task\":\"A\",\"state\":\"running\"}\n\n", id)
+		})
+		within, cancel := context.WithTimeout(ctx, 5*time.Second)
+		var got []string
+		c.WatchQueue(within, "q", "4", func(e *TaskEvent) {
+			if got = append(got, e.ID); len(got) == 2 {
+				cancel()
+			}
+		})
+		cancel()
+		is(t, "ids", got, []string{"4", "6"})
+		if len(f.all()) < 2 {
+			t.Fatal("it is not asked for again")
+		}
+		is(t, "sent", f.all()[1].Header.Get("Last-Event-ID"), "4")
+	}
+	_, c := newFake(t, answers(200, ""))
+	if err := c.WatchQueue(ctx, "q", "a\nb", nil); err == nil || offline(err) {
+		t.Errorf("an ID that cannot be sent: %v", err)
+	}
+}
+
 func TestErrorsSayWhatTheyAre(t *testing.T) {
 	all := []error{ErrBadRequest, ErrUnauthorized, ErrForbidden, ErrNotFound, ErrConflict, ErrTooFast, ErrUnavailable,
 		ErrOutcomeUnknown, ErrTaskGone, ErrTicketGone, ErrTicketExpired, ErrTicketLeft, ErrTicketUnknown}

@@ -399,6 +399,16 @@ test('a queue is heard on behind the last event that could be read', async t => 
   assert.deepEqual(f.asked.map(q => /last-event-id: (\w+)/i.exec(q.head)?.[1]), [undefined, '5', '5']);
 });
 
+test('an id that is none of ours is not sent back', async t => {
+  for (const id of ['\u20ac', 'a\rX: y', '1'.repeat(9000)]) {
+    const said = (i, task) => events(`id: ${i}\ndata: {"task":"${task}","state":"running","attempts":1,"at":1}\n\n`);
+    const f = await fake(t, said(id, 'A'), said(6, 'B')), got = [];
+    for await (const e of soon(f.url).watchQueue('q', { after: '4' })) if (got.push(`${e.id} ${e.task}`) === 2) break;
+    assert.deepEqual(got, ['4 A', '6 B']);
+    assert.equal(/last-event-id: (.*)/i.exec(f.asked[1].head)[1].trim(), '4');
+  }
+});
+
 test('streams that bring nothing are asked for more and more seldom', async t => {
   for (const [first, what] of [['data: {"state":"waiting"}\n\n', c => c.watch('X')], ['id: 1\ndata: {"task":"X","state":"running"}\n\n', c => c.watchQueue('q')]]) {
     const f = await fake(t, events(), events(), events(first)), at = [];

@@ -1093,6 +1093,13 @@ class Tasks(unittest.TestCase):
                 self.assertEqual(got, [("5", "A"), ("6", "B")])
                 self.assertIn(b"\r\nLast-Event-ID: 5\r\n", f.asked[1])
 
+    def test_id_that_is_none_of_ours_is_not_sent_back(self):
+        said = {"task": "A", "state": "running", "attempts": 1, "at": 1}
+        for bad in ("\u20ac", "a\rX: y", "1" * 9000):
+            with self.subTest(bad[:9]), quick(), Fake(events(event(said, i=bad)), events(event(said, i=6))) as f, segq.Client(f.url) as c:
+                self.assertEqual([e.id for _, e in zip(range(2), c.watch_queue("q", after="4"))], ["4", "6"])
+                self.assertIn(b"\r\nLast-Event-ID: 4\r\n", f.asked[1])
+
     def test_streams_that_bring_nothing_are_asked_for_more_and_more_seldom(self):
         said = event({"task": "X", "state": "running", "attempts": 1, "at": 1}, i=5)
         for watch in (lambda c: c.watch("X"), lambda c: c.watch_queue("q")):

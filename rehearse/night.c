@@ -112,7 +112,7 @@ static const struct cfg_key backend_keys[] = {
 static const struct cfg_key event_keys[] = {
     MS(night_event, "at", at_ms, NULL, 0, "time from the start"),
     WORD(night_event, "what", what, NULL, night_what_names, "what happens"),
-    INT(night_event, "no", no, "1", 1, NIGHT_NODES_MAX, "kill_node, kill_router: which one"),
+    INT(night_event, "no", no, "1", 1, NIGHT_ROUTERS_MAX, "kill_node, kill_router: which one"),
     MS(night_event, "for", for_ms, "3s", 0, "kill_..: it is back after this time; 0 = never"),
     NUM(night_event, "value", value, "0", 1e9,
         "rate: releases per second, 0 = by limits; max_active: people"),

@@ -110,9 +110,11 @@ int past_files_audit(struct past *p, const char *dir, const struct night *n)
     if (rc < 0)
         return rc == SQ_ENOMEM ? ctl_fail(CTL_REFUSED, "out of memory")
                                : ctl_fail(CTL_USAGE, "%s: nobody joined queue %s in that time", dir, d->name);
+    fprintf(stderr, "%u people of %s are played, in place of crowd.arrivals", p->n_people, dir);
     if (p->before + p->after + p->missing > 0)
-        fprintf(stderr, "%u people joined in the night; left out: %llu who came before it, %llu after it (for, "
-                "crowd.from); %llu lines are missing in the trail\n", p->n_people, (unsigned long long)p->before,
-                (unsigned long long)p->after, (unsigned long long)p->missing);
+        fprintf(stderr, "; left out: %llu who came before the night, %llu after it (for, crowd.from); %llu lines are "
+                "missing in the trail", (unsigned long long)p->before, (unsigned long long)p->after,
+                (unsigned long long)p->missing);
+    fputc('\n', stderr);
     return CTL_OK;
 }

@@ -146,6 +146,15 @@ static int wrong_night(const struct err *e)
     return strncmp(e->text, set, n) == 0 ? ctl_fail(CTL_USAGE, "--vary%s", e->text + n) : ctl_say_err(e, CTL_USAGE);
 }
 
+static void say_late(const struct night *n)
+{
+    uint64_t all = night_arrived(n, INT64_MAX / 2), in_time = night_arrived(n, n->for_ms);
+
+    if (all > in_time)
+        fprintf(stderr, "%llu of %llu people come when the night is over (for): they are not played\n",
+                (unsigned long long)(all - in_time), (unsigned long long)all);
+}
+
 /* The file with one value in place of its own; NULL: as it is. */
 static int read_night(struct played *x, const char *file, const struct past *past, const struct variants *v, size_t i)
 {
@@ -166,8 +175,11 @@ static int read_night(struct played *x, const char *file, const struct past *pas
         return rc;
     x->night.past = past->people;
     x->night.n_past = past->n_people;
-    if (night_check(&x->night, &e) == 0)
+    if (night_check(&x->night, &e) == 0) {
+        if (v->n == 0) /* variants are said once, with the file as it is */
+            say_late(&x->night);
         return CTL_OK;
+    }
     cfg_where(&e, night_keys, file, sets, v->n > 0);
     return wrong_night(&e);
 }

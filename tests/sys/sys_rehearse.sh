@@ -92,6 +92,17 @@ refused $'queues: [{name: a}]\ncluster: {routers: 0}\ncrowd: {arrivals: [{at: 0,
 refused $'queues: [{name: a}]\ncrowd: {arrivals: [{at: 0, per_s: 9}, {at: 5s, per_s: 9}]}\nevents: [{at: 5s, what: kill_node, no: 3}]' \
     "events[0].no"
 
+printf '0,10\n1,10\n3600,10\n' >"$DIR/last.csv"
+printf 'for: 1m\nqueues: [{ name: a }]\ncrowd: { arrivals_csv: last.csv }\n' >"$DIR/last.yaml"
+"$BIN/segqctl" rehearse "$DIR/last.yaml" >"$DIR/out" 2>&1
+check "lines beside the night's file are played, and who comes too late is counted" \
+    grep -q '^10 of 30 people come when the night is over' "$DIR/out"
+printf '1,5\n' >>"$DIR/last.csv"
+"$BIN/segqctl" rehearse "$DIR/last.yaml" >"$DIR/out" 2>&1
+rc=$?
+check_eq "a line that is not sorted is refused: $(cat "$DIR/out")" "$rc" 2
+check "with file and line" grep -q 'last.csv:4: not later' "$DIR/out"
+
 # A typing error on the line is told by its own words; nothing is played.
 mistyped() { # VARY EXPECTED
     local out

@@ -153,9 +153,16 @@ func (s *Stream) Next() (*StreamEvent, error) {
 		case "data":
 			data = append(data, value)
 		case "id":
-			s.id = value
+			if isEventID(value) {
+				s.id = value
+			}
 		}
 	}
+}
+
+// isEventID: another one is a stranger's; no header could send it back.
+func isEventID(id string) bool {
+	return len(id) <= 128 && strings.IndexFunc(id, func(r rune) bool { return r < ' ' || r > '~' }) < 0
 }
 
 // told: a place in line, of `segq-progress: events`; or an answer that is no stream of events.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 )
 
@@ -303,7 +302,7 @@ type TaskEvent struct {
 // token may not look any more. A stream that breaks off is asked for again behind the last one; after:
 // the ID of one that was heard before, or "".
 func (c *Client) WatchQueue(ctx context.Context, queue, after string, news func(*TaskEvent)) error {
-	if after != "" && !isEventID(after) {
+	if !isEventID(after) {
 		return fmt.Errorf("segq: after: the ID of an event, not %q", after)
 	}
 	q := &ask{method: "GET", path: "/v1/queues/" + esc(queue) + "/tasks/events"}
@@ -341,10 +340,6 @@ func (c *Client) WatchQueue(ctx context.Context, queue, after string, news func(
 	}
 }
 
-func isEventID(id string) bool {
-	return id != "" && len(id) <= 20 && strings.Trim(id, "0123456789") == ""
-}
-
 // feed reads the events of a queue; nil: there is something to come back for.
 func (s *Stream) feed(last *string, b *again, news func(*TaskEvent)) error {
 	defer s.Close()
@@ -367,7 +362,7 @@ func (s *Stream) feed(last *string, b *again, news func(*TaskEvent)) error {
 				return &NetworkError{s.router, fmt.Errorf("an event that cannot be read: %.60s", e.Data)}
 			}
 		}
-		if isEventID(e.ID) { // else it is a stranger's, and is not sent back
+		if e.ID != "" {
 			*last = e.ID
 		}
 		if x.ID, x.Gap = *last, e.Name == "gap"; x.Gap || x.Task != "" {

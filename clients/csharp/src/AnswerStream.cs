@@ -2,6 +2,7 @@ using System;
 using System.Collections.Generic;
 using System.Diagnostics;
 using System.IO;
+using System.Linq;
 using System.Text;
 using System.Threading;
 using System.Threading.Tasks;
@@ -196,8 +197,8 @@ namespace Segq
                         value = value.Substring(1);
                     if (field == "event")
                         name = value;
-                    else if (field == "id")
-                        id = value;
+                    else if (field == "id" && value.Length <= 128 && value.All(c => c >= ' ' && c <= '~'))
+                        id = value; // another one is a stranger's: no header could send it back
                     else if (field == "data")
                         data = data == null ? new StringBuilder(value) : data.Append('\n').Append(value);
                 }, cancel).ConfigureAwait(false);

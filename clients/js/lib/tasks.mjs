@@ -13,7 +13,6 @@ export const FINAL = ['succeeded', 'dead', 'cancelled', 'expired'];
 export const BATCH = 1000;
 const BATCH_BYTES = 512 << 10; // of a request, about
 const WAIT_S = 20; // of one question that waits
-const EVENT_ID = /^[0-9]{1,20}$/; // of a queue; another one is a stranger's, and is not sent back
 const BEAT_MS = 20000; // longest silence of a stream that has beats
 const encoder = new TextEncoder();
 export const bytes = text => encoder.encode(text).length;
@@ -212,7 +211,7 @@ export class Tasks {
             if (e.event === 'gone') throw errorOf(said.status, said);
             if (e.event === 'message' && !said.task) throw new NetworkError('an event that names no task: ' + brief(e.data));
             if (e.event === 'away') pause = Math.min(86400000, said.poll_after_ms || 0);
-            if (EVENT_ID.test(e.id)) last = e.id;
+            last = e.id || last;
             if (e.event === 'gap') yield { id: last, gap: true };
             if (e.event === 'message') yield { id: last, gap: false, ...said };
           }

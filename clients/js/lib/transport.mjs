@@ -12,6 +12,7 @@ const WORST_MS = 30000; // of the back-off
 const BODY_MAX = 64 << 20;
 const REDIRECTS = 4;
 const SECRET = ['authorization', 'cookie', 'segq-token', 'x-segq-gate-secret'];
+const EVENT_ID = /^[ -~]{0,128}$/; // another one is a stranger's: no header could send it back
 const BROWSER = typeof globalThis.document === 'object' || typeof globalThis.importScripts === 'function';
 
 /** How requests are made; index.mjs sets another one. */
@@ -391,7 +392,7 @@ export class Stream {
       const [, field, value] = /^([^:]*):? ?(.*)$/s.exec(line);
       if (field === 'event') event = value;
       else if (field === 'data') data.push(value);
-      else if (field === 'id') id = value;
+      else if (field === 'id' && EVENT_ID.test(value)) id = value;
     }
   }
 }

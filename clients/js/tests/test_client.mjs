@@ -406,6 +406,9 @@ test('an id that is none of ours is not sent back', async t => {
     for await (const e of soon(f.url).watchQueue('q', { after: '4' })) if (got.push(`${e.id} ${e.task}`) === 2) break;
     assert.deepEqual(got, ['4 A', '6 B']);
     assert.equal(/last-event-id: (.*)/i.exec(f.asked[1].head)[1].trim(), '4');
+    const g = await fake(t, answer(201, ticket()), events(`id: ${id}\ndata: ${JSON.stringify(ticket())}\n\n`), answer(200, ticket()),
+      events(`data: ${JSON.stringify(admitted)}\n\n`));
+    assert.equal((await soon(g.url).waitForPass('login')).pass, 'a.b.c');
   }
 });
 

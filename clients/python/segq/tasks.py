@@ -309,9 +309,8 @@ class Tasks:
                             raise error_of(said["status"], said)
                         if name == "away":
                             pause = min(86400.0, said["poll_after_ms"] / 1000)
-                        n = n if n.isascii() and n.isdigit() and len(n) <= 20 else last  # else it is a stranger's
-                        e = TaskEvent(n, name == "gap") if name != "message" else TaskEvent(
-                            n, False, said["task"], said["state"], said["attempts"], said["at"])
+                        e = TaskEvent(n or last, name == "gap") if name != "message" else TaskEvent(
+                            n or last, False, said["task"], said["state"], said["attempts"], said["at"])
                         last = e.id
                         if name in ("gap", "message"):
                             yield e

@@ -399,5 +399,5 @@ class Stream:
                 name = value
             elif field == "data":
                 data.append(value)
-            elif field == "id":
-                last = value
+            elif field == "id" and len(value) <= 128 and value.isascii() and value.isprintable():
+                last = value  # another one is a stranger's: no header could send it back

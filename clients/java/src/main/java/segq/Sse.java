@@ -78,7 +78,10 @@ final class Sse implements Consumer<byte[]> {
             String value = colon < 0 ? "" : line.substring(colon + (line.startsWith(" ", colon + 1) ? 2 : 1));
             switch (field) {
                 case "event" -> name = value;
-                case "id" -> id = value;
+                case "id" -> {
+                    if (value.matches("[ -~]{0,128}")) // another one is a stranger's: no header could send it back
+                        id = value;
+                }
                 case "data" -> {
                     data.append(any ? "\n" : "").append(value);
                     any = true;

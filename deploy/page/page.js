@@ -50,6 +50,8 @@
   if (d.preview && d.state !== 'waiting') return;
   if (d.state === 'door') return document.querySelector('form[action$="/join"]').submit();
 
+  if (d.state === 'work') return; /* work.js */
+
   if (d.state !== 'waiting') {
     if (!d.after) try { localStorage.removeItem('segq:' + d.queue); } catch (e) { /* none */ }
     else setTimeout(tryAgain, spread(d.after));

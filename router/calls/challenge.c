@@ -73,9 +73,10 @@ enum challenge_way challenge_way(struct router *r, uint64_t tag, const struct ht
                                  struct slice answer, struct challenge_asked *out)
 {
     uint32_t prefix = limit_prefix(r->gate.client);
-    struct door_ask ask = { &queue->map, queue->stats.challenge, prefix, ev_now(r->ev), router_wall_s() };
+    struct door_ask ask = { &queue->map, queue->stats.challenge, prefix, out->patient, ev_now(r->ev),
+                            router_wall_s() };
     struct challenge_terms t = { .queue = queue->map.name };
-    char id[CHALLENGE_ID_LEN + 1];
+    struct challenge_seen seen;
 
     out->level = door_level(&r->door, &ask);
     if (out->level == 0)
@@ -89,13 +90,14 @@ enum challenge_way challenge_way(struct router *r, uint64_t tag, const struct ht
         t.who = token_subject_hash(&r->keys.token, queue->map.id, b->subject, b->subject_len);
     if (answer.p == NULL) {
         out->n = door_challenge(&r->door, &ask, &t, out->level, out->text);
+        out->keys = (uint64_t)PUZZLE_KEYS_MIN << door_rank(&ask, out->level);
         return out->n > 0 ? WAY_ASK : WAY_TOO_FAST;
     }
-    out->state = door_check(&r->door, &ask, &t, answer, id);
+    out->state = door_check(&r->door, &ask, &t, answer, &seen);
     if (out->state != CHALLENGE_GOOD)
         return WAY_REFUSED;
     if (b->subject_len == 0)
-        name_by(r, queue, b, id);
+        name_by(r, queue, b, seen.id);
     return WAY_IN;
 }
 
@@ -115,7 +117,7 @@ bool challenge_passes(struct router *r, struct httpd_req *req, const struct http
                       const struct route_queue *queue, struct join_body *b)
 {
     struct slice answer = { 0 };
-    struct challenge_asked x;
+    struct challenge_asked x = { .patient = false };
 
     if (http_find(q, "segq-challenge", &answer) == 0 && b->altcha_len > 0)
         answer = (struct slice){ b->altcha, b->altcha_len };

@@ -17,9 +17,11 @@
 enum challenge_way { WAY_IN, WAY_ASK, WAY_REFUSED, WAY_TOO_FAST };
 
 struct challenge_asked { /* said for a join that may not go in yet */
+    bool patient; /* set before: a page asks (door.h) */
     enum challenge_state state; /* WAY_REFUSED: why */
     unsigned level;
-    size_t n; /* WAY_ASK: of the text */
+    uint64_t keys; /* WAY_ASK: tries at most */
+    size_t n; /* of the text */
     char text[CHALLENGE_TEXT_MAX];
 };
 

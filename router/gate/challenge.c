@@ -283,10 +283,10 @@ static bool is_solved(const struct challenge_key *k, const struct reading *x)
 
 enum challenge_state challenge_check(const struct challenge_keys *k, const struct challenge_terms *t,
                                      const char *answer, size_t n, int64_t now_s,
-                                     char id[CHALLENGE_ID_LEN + 1])
+                                     struct challenge_seen *of)
 {
     char text[CHALLENGE_ANSWER_MAX];
-    int64_t len = n > 0 && n <= CHALLENGE_ANSWER_MAX ? decode(text, answer, n) : -1, end_s;
+    int64_t len = n > 0 && n <= CHALLENGE_ANSWER_MAX ? decode(text, answer, n) : -1;
     const struct challenge_key *by;
     struct reading x = { 0 };
     struct json_scan s;
@@ -297,10 +297,10 @@ enum challenge_state challenge_check(const struct challenge_keys *k, const struc
     read_object(&s, in_answer, &x);
     if (!json_scan_ends(&s) || (by = signer(k, &x)) == NULL)
         return CHALLENGE_INVALID;
-    memcpy(id, x.p.id.p, CHALLENGE_ID_LEN);
-    id[CHALLENGE_ID_LEN] = '\0';
-    end_s = number(x.p.expires);
-    if (end_s <= now_s || end_s > now_s + CHALLENGE_LIFE_S + CHALLENGE_LEEWAY_S)
+    memcpy(of->id, x.p.id.p, CHALLENGE_ID_LEN);
+    of->id[CHALLENGE_ID_LEN] = '\0';
+    of->end_s = number(x.p.expires);
+    if (of->end_s <= now_s || of->end_s > now_s + CHALLENGE_LIFE_S + CHALLENGE_LEEWAY_S)
         return CHALLENGE_EXPIRED;
     if (!slice_is(x.p.queue, t->queue))
         return CHALLENGE_OTHER_QUEUE;

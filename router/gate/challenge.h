@@ -62,14 +62,19 @@ enum challenge_state {
     CHALLENGE_NSTATES
 };
 
+struct challenge_seen { /* the challenge of an answer that is signed with ours */
+    char id[CHALLENGE_ID_LEN + 1];
+    int64_t end_s;
+};
+
 void challenge_key_make(struct challenge_key *k, const uint8_t secret[32]);
 /* Writes the challenge, with no 0 behind it: how many bytes. id: CHALLENGE_ID_LEN characters. */
 size_t challenge_write(char out[CHALLENGE_TEXT_MAX], const struct challenge_key *k,
                        const struct challenge_terms *t, const char *id, const struct puzzle *p,
                        int64_t expires_s);
-/* All but whether it was used. id: as of CHALLENGE_EXPIRED on, and of a good one. */
+/* All but whether it was used. *of is set, unless it is INVALID. */
 enum challenge_state challenge_check(const struct challenge_keys *k, const struct challenge_terms *t,
                                      const char *answer, size_t n, int64_t now_s,
-                                     char id[CHALLENGE_ID_LEN + 1]);
+                                     struct challenge_seen *of);
 
 #endif

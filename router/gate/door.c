@@ -109,11 +109,17 @@ unsigned door_level(struct door *d, const struct door_ask *a)
     return (unsigned)u64_min(u64_max(level, told), DOOR_LEVELS);
 }
 
+unsigned door_rank(const struct door_ask *a, unsigned level)
+{
+    uint32_t keys = a->queue->challenge_keys != 0 ? a->queue->challenge_keys : DOOR_AUTO_KEYS;
+
+    return puzzle_rank((uint64_t)keys << (level - 1));
+}
+
 size_t door_challenge(struct door *d, const struct door_ask *a, const struct challenge_terms *t, unsigned level,
                       char out[CHALLENGE_TEXT_MAX])
 {
-    uint32_t keys = a->queue->challenge_keys != 0 ? a->queue->challenge_keys : DOOR_AUTO_KEYS;
-    unsigned rank = puzzle_rank((uint64_t)keys << (level - 1));
+    unsigned rank = door_rank(a, level);
     msec_t second = a->now_ms / SECOND_MS;
     uint64_t walk = hash_two(d, a->prefix, UINT64_MAX); /* no queue has that id */
     uint32_t step = crowd_add(d->people, walk, SECOND_MS, second * SECOND_MS).now;
@@ -132,13 +138,23 @@ size_t door_challenge(struct door *d, const struct door_ask *a, const struct cha
     return challenge_write(out, &d->keys.first, t, id, p, a->wall_s + CHALLENGE_LIFE_S);
 }
 
-enum challenge_state door_check(struct door *d, const struct door_ask *a, const struct challenge_terms *t,
-                                struct slice answer, char id[CHALLENGE_ID_LEN + 1])
+static bool has_waited(struct door *d, const struct door_ask *a, int64_t end_s)
 {
-    enum challenge_state s = challenge_check(&d->keys, t, answer.p, answer.n, a->wall_s, id);
+    return a->patient && a->wall_s >= end_s - CHALLENGE_LIFE_S + DOOR_PATIENCE_S &&
+           crowd_add(d->people, hash_two(d, a->prefix, UINT64_MAX - 1), MINUTE_MS, a->now_ms).all == 1;
+}
 
+enum challenge_state door_check(struct door *d, const struct door_ask *a, const struct challenge_terms *t,
+                                struct slice answer, struct challenge_seen *of)
+{
+    enum challenge_state s = challenge_check(&d->keys, t, answer.p, answer.n, a->wall_s, of);
+
+    if (s == CHALLENGE_UNSOLVED && has_waited(d, a, of->end_s)) {
+        d->waited++;
+        return CHALLENGE_GOOD;
+    }
     if (s == CHALLENGE_GOOD &&
-        crowd_add(d->used, hash(d, id, CHALLENGE_ID_LEN), MINUTE_MS, a->now_ms).all > DOOR_USES)
+        crowd_add(d->used, hash(d, of->id, CHALLENGE_ID_LEN), MINUTE_MS, a->now_ms).all > DOOR_USES)
         s = CHALLENGE_USED;
     d->refused[s]++;
     return s;

@@ -18,6 +18,9 @@
 
 #define DOOR_LEVELS   3u   /* 1: as the queue's cost says; each has twice the work */
 #define DOOR_AUTO_KEYS 8192u /* keys that are tried at most, cost auto, level 1 */
+/* Whoever cannot work waits for so long, and then brings the challenge back as it is: one of a prefix
+ * in a minute is let in. */
+#define DOOR_PATIENCE_S 20
 #define DOOR_USES     3u   /* an answer gets lost, and its join comes again: it finds its place */
 
 struct door_queue { /* joins of a queue, with a challenge or without */
@@ -38,13 +41,14 @@ struct door {
     uint64_t ids;         /* challenges that were made */
     uint64_t refused[CHALLENGE_NSTATES]; /* [CHALLENGE_GOOD]: let in */
     uint64_t too_fast, spared; /* asks beyond PUZZLES; joins that needed none all the same */
-    uint64_t failed; /* for want of memory: let in without */
+    uint64_t waited; /* let in, since they did */
 };
 
 struct door_ask {
     const struct map_queue *queue;
     uint32_t told;    /* level that the manager has told; 0: off */
     uint64_t prefix;  /* limit_prefix() */
+    bool patient;     /* a page asks: to have waited will do */
     msec_t now_ms;    /* monotonic */
     int64_t wall_s;
 };
@@ -54,12 +58,13 @@ SQ_CHECK int door_init(struct door *d, const uint8_t secret[32], const uint8_t *
 void door_fini(struct door *d);
 /* Counts a join. 0: it needs nothing; else the level of its challenge. */
 unsigned door_level(struct door *d, const struct door_ask *a);
+unsigned door_rank(const struct door_ask *a, unsigned level); /* rank of its puzzles */
 /* A fresh challenge; 0: the prefix asks too fast, or there is no memory. */
 size_t door_challenge(struct door *d, const struct door_ask *a, const struct challenge_terms *t, unsigned level,
                       char out[CHALLENGE_TEXT_MAX]);
-/* May the join go on with that answer? id: of its challenge, if so. */
+/* May the join go on with that answer? *of: its challenge, if so. */
 enum challenge_state door_check(struct door *d, const struct door_ask *a, const struct challenge_terms *t,
-                                struct slice answer, char id[CHALLENGE_ID_LEN + 1]);
+                                struct slice answer, struct challenge_seen *of);
 /* Joins since the last call, for managers: as many rows as have some. */
 uint32_t door_rows(struct door *d, struct join_row rows[MSG_JOINS_MAX]);
 

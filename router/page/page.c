@@ -174,6 +174,8 @@ static int pack_all(struct page *p, struct err *e)
 
     if (rc == 0)
         rc = gzip_ready_pack(&p->script, e);
+    if (rc == 0)
+        rc = gzip_ready_pack(&p->work, e);
     for (size_t i = 0; rc == 0 && i < p->n_langs; i++) {
         put_script_texts(&p->texts[i].text, &p->lang[i]);
         rc = gzip_ready_pack(&p->texts[i], e);
@@ -201,6 +203,8 @@ static int read_all(struct page *p, const struct page_file *files, size_t n, str
         rc = read_inside(&p->script.text, files, n, "segq_events.js", "</script", e);
     if (rc == 0)
         rc = read_inside(&p->script.text, files, n, "page.js", "</script", e);
+    if (rc == 0)
+        rc = read_inside(&p->work.text, files, n, "work.js", "</script", e);
     if (rc == 0)
         rc = read_langs(p, files, n, e);
     if (rc == 0)
@@ -242,6 +246,7 @@ void page_free(struct page *p)
         gzip_ready_fini(&p->texts[i]);
     gzip_ready_fini(&p->style);
     gzip_ready_fini(&p->script);
+    gzip_ready_fini(&p->work);
     gzip_free(p->gzip);
     buf_fini(&p->languages);
     free(p);
@@ -303,7 +308,7 @@ static void put_policy(struct buf *b, const struct page_view *v)
 {
     buf_str(b, "Content-Security-Policy: default-src 'none'; script-src 'nonce-");
     buf_str(b, v->nonce);
-    buf_str(b, "'; style-src 'nonce-");
+    buf_str(b, v->state == PAGE_WORK ? "'; worker-src blob:; style-src 'nonce-" : "'; style-src 'nonce-");
     buf_str(b, v->nonce);
     buf_str(b, v->preview != NULL
                    ? "'; sandbox allow-scripts; img-src 'self' data:; form-action 'none'"

@@ -1,7 +1,7 @@
 /* page.h: the waiting page: files and texts, read once; a view of a moment to HTML. Pure.
  *
- *   page.html (template.h) + page.css + segq.js + segq_events.js + page.js + a file of texts for
- *   each language (texts.h)
+ *   page.html (template.h) + page.css + segq.js + segq_events.js + page.js (+ work.js) + a file of
+ *   texts for each language (texts.h)
  * They are a part of the program; an operator's folder may replace any of them when the process
  * starts, page.html too: so the template is read then, and not when the program is built.
  *
@@ -61,6 +61,7 @@ enum page_state {
     PAGE_START,   /* page of a router that stands alone, at "/" */
     PAGE_IN,      /* already in, with a good pass */
     PAGE_COOKIES, /* back without our cookie */
+    PAGE_WORK,    /* a place costs some work now: the script does it, and sends the form join */
     PAGE_NSTATES,
 };
 
@@ -80,6 +81,9 @@ struct page_view {
     const char *nonce;          /* nonce of this answer */
     const char *key;            /* key of its form `join`; likewise */
     const char *token;          /* TOKEN_TEXT_LEN characters; NULL: none */
+    struct slice challenge;     /* PAGE_WORK: its JSON; */
+    uint64_t keys;              /* tries that it takes at most */
+    const char *ask;            /* it in base64, as whoever waits brings it back; "": none */
     const char *claim;          /* PAGE_DOOR: to join with; n bytes */
     size_t claim_len;
     char *const *rooms;         /* PAGE_START: queues that it links to */
@@ -134,10 +138,10 @@ extern const size_t page_blobs_n;
  * with t_ before it. */
 #define PAGE_SLOTS(V, R)                                                                 \
     V(lang) V(tab) V(title) V(state) V(heading) V(say) V(logo) V(image) V(message) V(accent)      \
-    V(on_accent) V(nonce) R(style) R(own_style) R(script) R(data) V(refresh) V(refresh_s) V(waiting)  \
+    V(on_accent) V(nonce) R(style) R(own_style) R(script) R(work) R(data) V(refresh) V(refresh_s) V(waiting)  \
     V(position) V(of) V(kept) V(eta) V(percent) V(opens) V(wait) V(paused) V(path) V(token)      \
     V(target) V(can_join) V(can_retry) V(can_enter) V(can_leave) V(commitment) V(seed)   \
-    V(ticket) V(door) V(claim) V(key) V(back) V(good_for) R(rooms) \
+    V(ticket) V(door) V(claim) V(key) V(ask) V(back) V(good_for) R(rooms) \
     R(languages) R(preview)
 
 #define PAGE_SLOT_ID(name) PS_##name,
@@ -148,7 +152,7 @@ enum page_slot_id {
 
 struct page {
     struct page_tmpl *tmpl;
-    struct gzip_ready style, script;
+    struct gzip_ready style, script, work; /* work: of PAGE_WORK alone */
     struct gzip_ready texts[PAGE_LANGS_MAX]; /* end of the script's data, for each language */
     struct buf languages; /* a button for each */
     size_t n_langs, other; /* other: for readers of none of them */

@@ -38,6 +38,7 @@ static const struct {
     [PAGE_START] = { "start", PT_start, PT_start_say, 0 },
     [PAGE_IN] = { "in", PT_in, PT_in_say, 0 },
     [PAGE_COOKIES] = { "cookies", PT_cookies, PT_cookies_say, PS_can_join },
+    [PAGE_WORK] = { "work", PT_work, PT_work_say, PS_can_join },
 };
 
 /* ---- the data of the script ---- */
@@ -97,6 +98,11 @@ static void put_data(const struct page *p, struct buf *b, const struct page_view
     put_num_member(b, "preview", v->preview != NULL);
     put_num_member(b, "opens", opens_s(v));
     put_num_member(b, "opens_at", v->opens_ms / 1000);
+    if (v->challenge.n > 0) { /* ours: nothing in it ends a script */
+        put_num_member(b, "keys", (int64_t)v->keys);
+        buf_str(b, ",\"challenge\":");
+        buf_append(b, v->challenge.p, v->challenge.n);
+    }
     buf_str(b, ",\"eta_steps\":[");
     if (v->state == PAGE_WAITING)
         page_put_eta_steps(b);
@@ -334,10 +340,14 @@ static void set_all(const struct page *p, struct values *x, const struct page_vi
     x->v[PS_nonce] = str(v->nonce);
     x->v[PS_style] = (struct page_str) { .ready = &p->style };
     x->v[PS_script] = (struct page_str) { .ready = &p->script };
+    if (v->state == PAGE_WORK)
+        x->v[PS_work] = (struct page_str) { .ready = &p->work };
     x->v[PS_target] = str(v->target);
     x->v[PS_door] = str(v->state == PAGE_DOOR ? "1" : "");
     if (v->key != NULL && states[v->state].can == PS_can_join)
         x->v[PS_key] = str(v->key);
+    if (v->ask != NULL)
+        x->v[PS_ask] = str(v->ask);
     x->v[PS_claim] = (struct page_str) { .p = v->claim, .n = v->claim_len, .apart = true };
     if (v->preview != NULL)
         x->v[PS_preview] = str(v->preview);

@@ -2,11 +2,13 @@
 #include "router/page_http/page_request.h"
 
 #include <assert.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/http/cookie.h"
 #include "router/calls/bearer.h"
+#include "router/calls/challenge.h"
 #include "router/calls/join.h"
 #include "router/gate/visit.h"
 #include "router/page/page.h"
@@ -162,6 +164,48 @@ static void begin(struct router *r, struct httpd_req *req, struct asked *x)
     rflow_begin(r, rf);
 }
 
+/* ---- a place costs work ---- */
+
+#define ASK_MAX (4 * (CHALLENGE_TEXT_MAX + 20) / 3 + 4)
+
+/* Shows the challenge, which the script solves; or whoever waits brings it back as it is. */
+static void show_work(struct router *r, struct httpd_req *req, struct asked *x, const struct challenge_asked *c)
+{
+    char text[CHALLENGE_TEXT_MAX + 20], ask[ASK_MAX];
+    char *end = PUT(text_put(PUT(text, "{\"challenge\":"), c->text, c->n), "}");
+    struct page_view v = page_view_of(r, x->a, x->queue, PAGE_WORK);
+
+    sodium_bin2base64(ask, sizeof(ask), (const uint8_t *)text, (size_t)(end - text), sodium_base64_VARIANT_ORIGINAL);
+    v.challenge = (struct slice){ (char *)(uintptr_t)c->text, c->n };
+    v.keys = c->keys;
+    v.ask = ask;
+    page_show(r, &v);
+    router_answer(r, req);
+}
+
+/* May it join? False: it has been answered. An answer that is not good brings a fresh challenge. */
+static bool may_join(struct router *r, struct httpd_req *req, struct asked *x)
+{
+    char said[CHALLENGE_ANSWER_MAX + 1];
+    struct challenge_asked c = { .patient = true };
+    int64_t n = x->form.p != NULL ? page_member(x->form, "altcha", said, sizeof(said)) : 0;
+    struct slice answer = { n > 0 ? said : NULL, n > 0 ? (size_t)n : 0 };
+    enum challenge_way way;
+
+    if (SQ_LIKELY(x->queue->map.challenge_mode == CHALLENGE_OFF))
+        return true;
+    way = challenge_way(r, httpd_tag(req), x->q, x->queue, &x->join, answer, &c);
+    if (way == WAY_REFUSED && !may_pass(r, req, x, LIMIT_BAD))
+        return false;
+    if (way == WAY_REFUSED)
+        way = challenge_way(r, httpd_tag(req), x->q, x->queue, &x->join, (struct slice){ 0 }, &c);
+    if (way == WAY_ASK)
+        show_work(r, req, x, &c);
+    else if (way != WAY_IN)
+        show(r, req, x, PAGE_TOO_FAST, 1000);
+    return way == WAY_IN;
+}
+
 /* ---- claims ---- */
 
 static int64_t read_claim(struct asked *x)
@@ -235,7 +279,7 @@ static void get(struct router *r, struct httpd_req *req, struct asked *x)
         show_closed(r, req, x);
     else if (!looks)
         show(r, req, x, PAGE_DOOR, 0);
-    else
+    else if (may_join(r, req, x))
         begin(r, req, x);
 }
 
@@ -252,6 +296,8 @@ static void post_join(struct router *r, struct httpd_req *req, struct asked *x)
     }
     x->has_token = false;
     if (read_claim(x) > 0 && !use_claim(r, req, x))
+        return;
+    if (x->queue->map.state != QUEUE_CLOSED && !may_join(r, req, x))
         return;
     if (page_member(x->form, "key", key, sizeof(key)) > 0 && x->join.subject_len == 0 &&
         join_key_ok((struct slice){ key, strlen(key) }))

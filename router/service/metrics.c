@@ -182,14 +182,14 @@ static void bypassed(struct buf *b, const struct router_counts *n)
 
 static void challenges(struct buf *b, const struct door *d)
 {
-    static const char *const results[] = { "asked", "too_fast", "spared", "good",
+    static const char *const results[] = { "asked", "too_fast", "spared", "waited", "good",
 #define X(name, word, text) word,
                                            CHALLENGE_REFUSALS(X)
 #undef X
     };
-    uint64_t v[3 + CHALLENGE_NSTATES] = { d->ids, d->too_fast, d->spared };
+    uint64_t v[4 + CHALLENGE_NSTATES] = { d->ids, d->too_fast, d->spared, d->waited };
 
-    memcpy(v + 3, d->refused, sizeof(d->refused));
+    memcpy(v + 4, d->refused, sizeof(d->refused));
     metrics_by(b, "segq_challenges_total",
                "Joins that were asked for work, or needed none all the same, and answers by what was found",
                "result", results, v, ARRAY_LEN(v));

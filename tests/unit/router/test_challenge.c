@@ -28,7 +28,7 @@ static const char by_altcha[] =
 static uint8_t secret[32];
 static struct challenge_keys keys;
 static const struct challenge_terms terms = { "login", 0x0123456789abcdef, 0 };
-static char id[CHALLENGE_ID_LEN + 1];
+static struct challenge_seen seen;
 
 static void set_up(void)
 {
@@ -42,13 +42,13 @@ TestSuite(challenge, .init = set_up, .timeout = 60);
 
 static enum challenge_state check(const char *answer, int64_t now_s)
 {
-    return challenge_check(&keys, &terms, answer, strlen(answer), now_s, id);
+    return challenge_check(&keys, &terms, answer, strlen(answer), now_s, &seen);
 }
 
 Test(challenge, an_answer_of_altcha_lib_is_good)
 {
     cr_expect_eq(check(by_altcha, END_S - 1), CHALLENGE_GOOD);
-    cr_expect_str_eq(id, "00112233445566778899aabbccddeeff");
+    cr_expect_str_eq(seen.id, "00112233445566778899aabbccddeeff");
 }
 
 /* Any other character anywhere is another text, another signature, or another key. */
@@ -98,13 +98,13 @@ Test(challenge, it_is_bound_to_queue_address_and_name)
     struct challenge_terms t = terms;
 
     t.queue = "logi";
-    cr_expect_eq(challenge_check(&keys, &t, by_altcha, strlen(by_altcha), END_S - 1, id), CHALLENGE_OTHER_QUEUE);
+    cr_expect_eq(challenge_check(&keys, &t, by_altcha, strlen(by_altcha), END_S - 1, &seen), CHALLENGE_OTHER_QUEUE);
     t = terms;
     t.from++;
-    cr_expect_eq(challenge_check(&keys, &t, by_altcha, strlen(by_altcha), END_S - 1, id), CHALLENGE_OTHER_ADDRESS);
+    cr_expect_eq(challenge_check(&keys, &t, by_altcha, strlen(by_altcha), END_S - 1, &seen), CHALLENGE_OTHER_ADDRESS);
     t = terms;
     t.who = 5;
-    cr_expect_eq(challenge_check(&keys, &t, by_altcha, strlen(by_altcha), END_S - 1, id), CHALLENGE_OTHER_JOIN);
+    cr_expect_eq(challenge_check(&keys, &t, by_altcha, strlen(by_altcha), END_S - 1, &seen), CHALLENGE_OTHER_JOIN);
 }
 
 /* While the cluster's secret is changed. */
@@ -149,7 +149,7 @@ static void open_door(void)
     set_up();
     cr_assert_eq(door_init(&door, secret, secret, NULL), 0);
     queue.challenge_mode = CHALLENGE_AUTO;
-    ask = (struct door_ask){ &queue, 0, 11, 5000, END_S };
+    ask = (struct door_ask){ &queue, 0, 11, false, 5000, END_S };
 }
 
 static void close_door(void)
@@ -224,19 +224,41 @@ Test(door, an_answer_lets_in_and_again_to_the_same_place_but_not_for_ever)
     size_t n;
     const char *text = fresh(&terms, &n), *answer = challenge_solved(text);
     struct slice s = { (char *)(uintptr_t)answer, strlen(answer) };
-    char first[CHALLENGE_ID_LEN + 1];
+    struct challenge_seen first;
 
-    cr_expect_eq(door_check(&door, &ask, &terms, s, first), CHALLENGE_GOOD);
+    cr_expect_eq(door_check(&door, &ask, &terms, s, &first), CHALLENGE_GOOD);
     for (unsigned i = 1; i < DOOR_USES; i++) {
-        cr_expect_eq(door_check(&door, &ask, &terms, s, id), CHALLENGE_GOOD);
-        cr_expect_str_eq(id, first);
+        cr_expect_eq(door_check(&door, &ask, &terms, s, &seen), CHALLENGE_GOOD);
+        cr_expect_str_eq(seen.id, first.id);
     }
-    cr_expect_eq(door_check(&door, &ask, &terms, s, id), CHALLENGE_USED);
+    cr_expect_eq(door_check(&door, &ask, &terms, s, &seen), CHALLENGE_USED);
     ask.now_ms += (CHALLENGE_LIFE_S - 1) * 1000;
     ask.wall_s += CHALLENGE_LIFE_S - 1;
-    cr_expect_eq(door_check(&door, &ask, &terms, s, id), CHALLENGE_USED);
+    cr_expect_eq(door_check(&door, &ask, &terms, s, &seen), CHALLENGE_USED);
     ask.wall_s++;
-    cr_expect_eq(door_check(&door, &ask, &terms, s, id), CHALLENGE_EXPIRED);
+    cr_expect_eq(door_check(&door, &ask, &terms, s, &seen), CHALLENGE_EXPIRED);
+}
+
+/* A page without scripts: the challenge itself comes back, late enough, once a minute from a network. */
+Test(door, patience_is_a_way_in_for_pages_alone_and_for_one_of_a_prefix)
+{
+    char text[CHALLENGE_TEXT_MAX + 20], said[2000];
+    struct slice s = { said, 0 };
+    size_t n;
+
+    n = (size_t)snprintf(text, sizeof(text), "{\"challenge\":%s}", fresh(&terms, &n));
+    sodium_bin2base64(said, sizeof(said), (const uint8_t *)text, n, sodium_base64_VARIANT_ORIGINAL);
+    s.n = strlen(said);
+    ask.now_ms += DOOR_PATIENCE_S * 1000;
+    ask.wall_s += DOOR_PATIENCE_S;
+    cr_expect_eq(door_check(&door, &ask, &terms, s, &seen), CHALLENGE_UNSOLVED, "not for the API");
+    ask.patient = true;
+    ask.wall_s--;
+    cr_expect_eq(door_check(&door, &ask, &terms, s, &seen), CHALLENGE_UNSOLVED, "a second too early");
+    ask.wall_s++;
+    cr_expect_eq(door_check(&door, &ask, &terms, s, &seen), CHALLENGE_GOOD);
+    cr_expect_eq(door_check(&door, &ask, &terms, s, &seen), CHALLENGE_UNSOLVED, "the second of its network");
+    cr_expect_eq(door.waited, 1);
 }
 
 /* At another router with the same key: the id is the same, and so is the place. */
@@ -247,12 +269,12 @@ Test(door, all_routers_know_it)
     size_t n;
     const char *text = fresh(&terms, &n), *answer = challenge_solved(text);
     struct slice s = { (char *)(uintptr_t)answer, strlen(answer) };
-    char first[CHALLENGE_ID_LEN + 1];
+    struct challenge_seen first;
 
     cr_assert_eq(door_init(&two, mine, secret, NULL), 0);
-    cr_expect_eq(door_check(&door, &ask, &terms, s, first), CHALLENGE_GOOD);
-    cr_expect_eq(door_check(&two, &ask, &terms, s, id), CHALLENGE_GOOD);
-    cr_expect_str_eq(id, first);
+    cr_expect_eq(door_check(&door, &ask, &terms, s, &first), CHALLENGE_GOOD);
+    cr_expect_eq(door_check(&two, &ask, &terms, s, &seen), CHALLENGE_GOOD);
+    cr_expect_str_eq(seen.id, first.id);
     door_fini(&two);
 }
 
@@ -267,7 +289,7 @@ static bool nonce_of(const char *text, char out[33])
 /* Else the work for one would be good for many places. */
 Test(door, a_prefix_gets_no_puzzle_twice_in_a_second_and_then_none)
 {
-    static char seen[PUZZLES][33];
+    static char nonce[PUZZLES][33];
     char text[CHALLENGE_TEXT_MAX + 1];
 
     for (unsigned i = 0; i < PUZZLES; i++) {
@@ -275,9 +297,9 @@ Test(door, a_prefix_gets_no_puzzle_twice_in_a_second_and_then_none)
 
         cr_assert(n > 0, "%u", i);
         text[n] = '\0';
-        cr_assert(nonce_of(text, seen[i]));
+        cr_assert(nonce_of(text, nonce[i]));
         for (unsigned k = 0; k < i; k++)
-            cr_assert_str_neq(seen[i], seen[k]);
+            cr_assert_str_neq(nonce[i], nonce[k]);
         ask.now_ms = 5000 + i; /* all in one second */
     }
     cr_expect_eq(door_challenge(&door, &ask, &terms, 1, text), 0);

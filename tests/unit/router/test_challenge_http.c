@@ -148,3 +148,62 @@ Test(challenge_http, the_manager_hears_of_joins_and_turns_it_on)
     UNTIL(routes_queue(w.r->routes, "login", 5)->stats.challenge == 0);
     cr_expect_eq(join("10.0.0.3", "", ""), 201);
 }
+
+/* ---- the page ---- */
+
+#define LOOKS "Sec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\nX-Forwarded-For: 10.0.0.1\r\n"
+#define FORM "Sec-Fetch-Site: same-origin\r\nContent-Type: application/x-www-form-urlencoded\r\nX-Forwarded-For: 10.0.0.1\r\n"
+
+/* The challenge in the page's data. */
+static const char *in_page(void)
+{
+    static char text[1000];
+    const char *at = strstr(got, "\"challenge\":"), *end;
+
+    cr_assert(at != NULL, "%s", got);
+    end = strstr(strstr(at, "\"signature\":"), "\"}");
+    snprintf(text, sizeof(text), "%.*s", (int)(end + 2 - at - 12), at + 12);
+    return text;
+}
+
+/* Base64 as a form sends it. */
+static const char *form_of(const char *answer)
+{
+    static char text[4000];
+    char *to = text + sprintf(text, "return=/x&key=0123456789abcdef0123&altcha=");
+
+    for (; *answer != '\0'; answer++)
+        to += strchr("+/=", *answer) != NULL ? sprintf(to, "%%%02X", *answer) : sprintf(to, "%c", *answer);
+    return text;
+}
+
+Test(challenge_http, a_browser_works_before_it_gets_its_place)
+{
+    cr_expect_eq(call_with("GET", "/q/login?return=/x", LOOKS, ""), 200);
+    cr_expect(strstr(got, "worker-src blob:") != NULL);
+    cr_expect(strstr(got, "\"state\":\"work\"") != NULL);
+    cr_expect(strstr(got, "\"keys\":1024") != NULL);
+    cr_expect_eq(w.appends, 0);
+    cr_expect_eq(call_with("POST", "/q/login/join", FORM, form_of(challenge_solved(in_page()))), 303, "%s", got);
+    cr_expect_eq(w.appends, 1);
+    cr_expect(strstr(got, "segq_ticket=") != NULL);
+}
+
+/* Without an answer, with nonsense, or at once without having waited: asked anew. */
+Test(challenge_http, a_form_without_an_answer_is_asked_too)
+{
+    const char *ask, *end;
+    char said[3000];
+
+    cr_expect_eq(call_with("POST", "/q/login/join", FORM, "return=/x&key=0123456789abcdef0123"), 200);
+    cr_expect(strstr(got, "\"state\":\"work\"") != NULL);
+    cr_expect_eq(call_with("POST", "/q/login/join", FORM, "return=/x&altcha=bm9uc2Vuc2U"), 200);
+    ask = strstr(got, "name=\"altcha\" value=\"");
+    cr_assert(ask != NULL);
+    end = strchr(ask + 21, '"');
+    snprintf(said, sizeof(said), "%.*s", (int)(end - ask - 21), ask + 21);
+    cr_expect_eq(call_with("POST", "/q/login/join", FORM, form_of(said)), 200, "patience");
+    cr_expect_eq(w.appends, 0);
+    cr_expect_eq(found(CHALLENGE_INVALID), 1);
+    cr_expect_eq(found(CHALLENGE_UNSOLVED), 1);
+}

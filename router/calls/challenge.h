@@ -21,7 +21,7 @@ struct challenge_asked { /* said for a join that may not go in yet */
     enum challenge_state state; /* WAY_REFUSED: why */
     unsigned level;
     uint64_t keys; /* WAY_ASK: tries at most */
-    size_t n; /* of the text */
+    size_t n; /* bytes of the text */
     char text[CHALLENGE_TEXT_MAX];
 };
 

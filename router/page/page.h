@@ -83,7 +83,7 @@ struct page_view {
     const char *token;          /* TOKEN_TEXT_LEN characters; NULL: none */
     struct slice challenge;     /* PAGE_WORK: its JSON; */
     uint64_t keys;              /* tries that it takes at most */
-    const char *ask;            /* it in base64, as whoever waits brings it back; "": none */
+    const char *ask;            /* base64 of that, as whoever waits brings it back; "": none */
     const char *claim;          /* PAGE_DOOR: to join with; n bytes */
     size_t claim_len;
     char *const *rooms;         /* PAGE_START: queues that it links to */

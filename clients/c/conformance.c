@@ -324,6 +324,23 @@ static void do_follow(struct question *q)
     stream(q, "GET", path);
 }
 
+static int on_start_or_end(void *ctx, const struct segq_event *v)
+{
+    say_event(ctx, json_pack("{s:s, s:b, s:s?, s:s?}", "id", v->id, "gap", v->gap, "task", v->task,
+                             "state", v->state));
+    return 0;
+}
+
+static void do_watch_queue(struct question *q)
+{
+    struct segq_error e;
+    int rc = segq_watch_queue(q->o->c, text(q, "queue"),
+                              json_string_value(json_object_get(q->a, "after")),
+                              on_start_or_end, q, NULL, &e);
+
+    answer(q, rc == 0 ? json_null() : NULL, &e);
+}
+
 /* ---- workers, webhooks ---- */
 
 static json_t *backwards(struct segq_job *job)
@@ -456,7 +473,8 @@ static const struct {
     { "check_pass", do_check_pass }, { "verify_pass", do_verify_pass }, { "claim", do_claim },
     { "submit", do_submit }, { "submit_many", do_submit_many }, { "wait_task", do_wait_task },
     { "look", do_look }, { "cancel", do_cancel }, { "group", do_group }, { "call", do_call },
-    { "follow", do_follow }, { "work", do_work }, { "stop", do_stop }, { "webhook", do_webhook },
+    { "follow", do_follow }, { "watch_queue", do_watch_queue }, { "work", do_work }, { "stop", do_stop },
+    { "webhook", do_webhook },
 };
 
 static void *go(void *arg)

@@ -254,6 +254,14 @@ static struct curl_slist *headers_of(const struct segq_client *c, const struct s
         snprintf(pass, sizeof(pass), "Authorization: Bearer %s", q->bearer);
         l = curl_slist_append(l, pass);
     }
+    if (q->accept != NULL) {
+        snprintf(line, sizeof(line), "Accept: %s", q->accept);
+        l = curl_slist_append(l, line);
+    }
+    if (q->last_id != NULL) {
+        snprintf(line, sizeof(line), "Last-Event-ID: %s", q->last_id);
+        l = curl_slist_append(l, line);
+    }
     if (q->key != NULL) {
         snprintf(line, sizeof(line), "Idempotency-Key: %s", q->key);
         l = curl_slist_append(l, line);
@@ -309,6 +317,7 @@ static void set_up(struct segq_client *c, struct answer *a, const char *url, con
     curl_easy_setopt(a->h, CURLOPT_XFERINFODATA, q);
     curl_easy_setopt(a->h, CURLOPT_NOPROGRESS, 0L);
     if (q->on_piece != NULL) {
+        curl_easy_setopt(a->h, CURLOPT_CONNECTTIMEOUT_MS, c->timeout_ms);
         curl_easy_setopt(a->h, CURLOPT_LOW_SPEED_LIMIT, 1L);
         curl_easy_setopt(a->h, CURLOPT_LOW_SPEED_TIME, (ms + 999) / 1000);
     } else {
@@ -339,10 +348,13 @@ static CURLcode perform(struct segq_client *c, struct answer *a, const char *rou
         curl_slist_free_all(headers);
         to = NULL;
         if (rc == CURLE_OK) {
+            curl_off_t after = 0;
             long status = 0;
 
             curl_easy_getinfo(a->h, CURLINFO_RESPONSE_CODE, &status);
             a->q->status = (int)status;
+            curl_easy_getinfo(a->h, CURLINFO_RETRY_AFTER, &after);
+            a->q->retry_after_ms = (after < 86400 ? (long)after : 86400) * 1000;
             if ((status == 307 || status == 308) && !a->target)
                 curl_easy_getinfo(a->h, CURLINFO_REDIRECT_URL, &to);
         }
@@ -363,12 +375,10 @@ static CURLcode perform(struct segq_client *c, struct answer *a, const char *rou
 static json_t *refusal(const struct answer *a, const json_t *said, struct segq_error *e)
 {
     json_t *ms = json_object_get(said, "poll_after_ms");
-    curl_off_t after = 0;
 
     segq_fail(e, SEGQ_API, a->q->status, segq_text(said, "code"), segq_text(said, "detail"));
-    curl_easy_getinfo(a->h, CURLINFO_RETRY_AFTER, &after);
     e->retry_after_ms = json_is_integer(ms) && json_integer_value(ms) > 0
-                            ? (long)json_integer_value(ms) : (long)after * 1000;
+                            ? (long)json_integer_value(ms) : a->q->retry_after_ms;
     if (e->retry_after_ms > 86400000)
         e->retry_after_ms = 86400000;
     return NULL;

@@ -11,6 +11,8 @@ struct segq_ask {
     json_t *value;            /* the body; stays the caller's. NULL: none */
     const char *text;         /* or this one */
     const char *key;          /* Idempotency-Key */
+    const char *accept;       /* NULL: anything */
+    const char *last_id;      /* Last-Event-ID */
     const char *bearer;       /* NULL: the client's token; "": none */
     void (*on_header)(void *ctx, const char *p, size_t n);
     long wait_s;              /* Prefer: wait=; 0: none */
@@ -20,7 +22,8 @@ struct segq_ask {
     /* A stream: pieces of an answer that is no refusal. */
     int (*on_piece)(void *ctx, const char *p, size_t n);
     void *ctx;
-    int status; /* out: of the answer */
+    int status;          /* out: of the answer */
+    long retry_after_ms; /* out: likewise; 0: not told */
 };
 /* The answer's JSON (of a stream: an empty object), after as many tries as there is time for. */
 json_t *segq_http(struct segq_client *c, struct segq_ask *q, struct segq_error *e);

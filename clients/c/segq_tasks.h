@@ -1,5 +1,5 @@
 /* segq_tasks.h: tasks, workers, passes and webhooks of segq, for servers. segq_http.c,
- * segq_tasks.c, segq_worker.c, segq_ends.c, segq_gate.c, segq_webhook.c; libcurl 7.72 or newer,
+ * segq_tasks.c, segq_watch.c, segq_worker.c, segq_ends.c, segq_gate.c, segq_webhook.c; libcurl 7.72 or newer,
  * jansson, libcrypto, POSIX threads. For people in line: segq.h.
  *
  *   const char *routers[] = { "https://q1.example", "https://q2.example" };
@@ -71,6 +71,21 @@ json_t *segq_ask(struct segq_client *c, const char *method, const char *path, js
 int segq_stream(struct segq_client *c, const char *method, const char *path, const char *body,
                 int (*on_piece)(void *ctx, const char *p, size_t n), void *ctx, long timeout_ms,
                 struct segq_error *e);
+
+struct segq_event { /* a start or an end in a queue */
+    const char *id;           /* where to go on behind it */
+    int gap;                  /* 1: some before it are not known any more; it has no task */
+    const char *task, *state; /* running, or how it ended; NULL of a gap */
+    int attempts;
+    double at; /* seconds since 1970 */
+};
+/* Starts and ends of a queue's tasks, as they come: on_event says != 0 to end it, or another thread
+ * sets *stop (NULL: none does), which takes about a second. Then 0; -1: segq refuses it, or the token
+ * may not look any more. A stream that breaks off is asked for again behind the last event that
+ * on_event has dealt with. after: the id of one that was heard before; NULL: from now on. */
+int segq_watch_queue(struct segq_client *c, const char *queue, const char *after,
+                     int (*on_event)(void *ctx, const struct segq_event *v), void *ctx,
+                     const int *stop, struct segq_error *e);
 /* A member that is a text; "" if it is none. */
 const char *segq_text(const json_t *o, const char *member);
 

@@ -838,8 +838,7 @@ def row_webhooks(r):
 # ---- types --------------------------------------------------------------------------------------
 
 # Operations of the routers that clients leave out.
-WITHOUT = {"watchQueue",                                      # not of all: queue_events
-           "classicSubmit", "classicQuery", "classicCancel",  # another API's words
+WITHOUT = {"classicSubmit", "classicQuery", "classicCancel",  # another API's words
            "ackTask", "nackTask", "extendTask",               # settleTasks does it for many
            "health", "ready"}                                 # of each process
 

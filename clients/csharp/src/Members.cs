@@ -189,6 +189,35 @@ namespace Segq
         public TimeSpan? Delay { set { Set("delay", value); } }
     }
 
+    /// <summary>News of a queue: a task has started, or is over; or a gap: some before it are not known any more.</summary>
+    public sealed class TaskEvent
+    {
+        /// <summary>Where to go on behind it.</summary>
+        public string Id { get; internal set; }
+
+        public bool Gap { get; internal set; }
+
+        /// <summary>Null of a gap.</summary>
+        public string Task { get; internal set; }
+
+        /// <summary>running, or how it ended; null of a gap.</summary>
+        public string State { get; internal set; }
+
+        public int Attempts { get; internal set; }
+
+        /// <summary>Seconds since 1970.</summary>
+        public double At { get; internal set; }
+
+        internal static TaskEvent Of(string id, IReadOnlyDictionary<string, object> m)
+        {
+            var task = Json.Get(m, "task") as string;
+            if (task == null)
+                throw new NetworkException("an event without a task");
+            return new TaskEvent { Id = id, Task = task, State = Json.Text(Json.Get(m, "state")),
+                Attempts = (int)(Json.Number(Json.Get(m, "attempts")) ?? 0), At = Json.Number(Json.Get(m, "at")) ?? 0 };
+        }
+    }
+
     /// <summary>A task, as last heard.</summary>
     public sealed class QueuedTask
     {

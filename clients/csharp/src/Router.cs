@@ -47,8 +47,13 @@ namespace Segq
 
         internal TimeSpan Next(Exception e)
         {
+            return Told((e as ApiException)?.RetryAfter);
+        }
+
+        /// <summary>told: null or none, nobody said when.</summary>
+        internal TimeSpan Told(TimeSpan? told)
+        {
             var grown = Math.Min(30, first * Math.Pow(2, Math.Min(Fails++, 10)));
-            var told = (e as ApiException)?.RetryAfter;
             return TimeSpan.FromSeconds((told != null && told.Value > TimeSpan.Zero ? told.Value.TotalSeconds : grown) * (1 + Random() / 2));
         }
     }

@@ -2,6 +2,7 @@ using System;
 using System.Collections.Generic;
 using System.Diagnostics;
 using System.Linq;
+using System.Runtime.ExceptionServices;
 using System.Threading;
 using System.Threading.Tasks;
 
@@ -172,52 +173,97 @@ namespace Segq
         {
             var caller = new Caller();
             QueuedTask last = null;
-            var backoff = new Backoff(); // while streams bring nothing
-            Func<QueuedTask, Task> told = t =>
+            Func<QueuedTask, Action> told = t =>
             {
                 last = t;
-                return caller.Tell(() => news(t));
+                return () => news(t);
             };
-            for (; ; )
+            await WatchedAsync("/v1/tasks/" + Q(task) + "/events", null, async answer =>
+            {
+                await caller.Tell(told(await LookAsync(task, cancel).ConfigureAwait(false))).ConfigureAwait(false);
+                return Routers.Ms(Math.Max(1000, Json.Number(Json.Get(last.Raw, "poll_after_ms")) ?? 0));
+            }, caller, (e, id, said) => e.Name == "message" || e.Name == "end"
+                ? told(new QueuedTask { Token = task, State = Json.Text(Json.Get(said, "state")), Raw = said }) : null,
+                () => last != null && last.Over, cancel).ConfigureAwait(false);
+            return last;
+        }
+
+        /// <summary>Starts and ends of a queue's tasks, as they come, until cancel ends it; it throws when the token may
+        /// not look any more, or what news throws. A stream that breaks off is asked for again behind the last event that
+        /// news has dealt with. after: the Id of one that was heard before; null: from now on.</summary>
+        public Task WatchQueueAsync(string queue, Action<TaskEvent> news, string after = null, CancellationToken cancel = default(CancellationToken))
+        {
+            return WatchedAsync("/v1/queues/" + Q(queue) + "/tasks/events", after,
+                answer => Task.FromResult(Routers.Seconds(answer.Header("retry-after"))), new Caller(), (e, id, said) =>
+                {
+                    if (e.Name != "message" && e.Name != "gap")
+                        return null;
+                    var x = e.Name == "gap" ? new TaskEvent { Id = id, Gap = true } : TaskEvent.Of(id, said);
+                    return () => news(x);
+                }, () => false, cancel);
+        }
+
+        /// <summary>Events of a stream after another. noRoom: no router has room for it; returns when to ask again. read:
+        /// an event, where the next one begins, its JSON; returns what to tell. over: the last word has been said.</summary>
+        private async Task WatchedAsync(string path, string after, Func<TransportAnswer, Task<TimeSpan?>> noRoom, Caller caller,
+            Func<ServerEvent, string, Dictionary<string, object>, Action> read, Func<bool> over, CancellationToken cancel)
+        {
+            var backoff = new Backoff(); // while streams bring nothing
+            while (!over())
             {
                 TimeSpan? pause = null;
-                var q = new Ask { Path = "/v1/tasks/" + Q(task) + "/events" }.With("Accept", "text/event-stream");
+                var q = new Ask { Path = path }.With("Accept", "text/event-stream");
+                if (!string.IsNullOrEmpty(after))
+                    q.With("Last-Event-ID", after);
                 var answer = await Routers.UntilAnsweredAsync(r => BegunAsync(r, q, Routers.Timeout, cancel), Routers.Endless, cancel).ConfigureAwait(false);
                 if (answer.Status != 200)
                 {
                     answer.Dispose();
-                    await told(await LookAsync(task, cancel).ConfigureAwait(false)).ConfigureAwait(false);
-                    pause = Routers.Ms(Math.Max(1000, Json.Number(Json.Get(last.Raw, "poll_after_ms")) ?? 0) * (1 + Backoff.Random() / 2));
+                    pause = await noRoom(answer).ConfigureAwait(false);
                 }
                 else
                 {
                     var router = Routers.First;
+                    ExceptionDispatchInfo theirs = null; // what the caller throws is no fault of the stream
                     using (var s = new AnswerStream(Routers, answer, Beat))
                         try
                         {
                             await s.EventsAsync(async e =>
                             {
-                                backoff.Fails = 0;
-                                if (e.Name == "beat")
-                                    return true;
-                                var said = Routers.Object(Json.Read(e.Data));
-                                if (e.Name == "gone")
-                                    throw ApiException.Of((int)(Json.Number(Json.Get(said, "status")) ?? 410), said);
-                                if (e.Name == "away")
-                                    pause = Routers.Ms(Json.Number(Json.Get(said, "poll_after_ms")) ?? 1000);
-                                else if (e.Name == "message" || e.Name == "end")
-                                    await told(new QueuedTask { Token = task, State = Json.Text(Json.Get(said, "state")), Raw = said }).ConfigureAwait(false);
-                                return !(last != null && last.Over);
+                                if (e.Name != "beat")
+                                {
+                                    var said = Routers.Object(Json.Read(e.Data));
+                                    if (e.Name == "gone")
+                                        throw ApiException.Of((int)(Json.Number(Json.Get(said, "status")) ?? 410), said);
+                                    if (e.Name == "away")
+                                        pause = Routers.Ms(Json.Number(Json.Get(said, "poll_after_ms")) ?? 1000);
+                                    else
+                                    {
+                                        var what = read(e, e.Id != "" ? e.Id : after, said);
+                                        try
+                                        {
+                                            await (what != null ? caller.Tell(what) : Caller.Done).ConfigureAwait(false);
+                                        }
+                                        catch (Exception x)
+                                        {
+                                            theirs = ExceptionDispatchInfo.Capture(x);
+                                            return false;
+                                        }
+                                    }
+                                }
+                                backoff.Fails = 0; // an event that cannot be read would come again
+                                after = e.Id != "" ? e.Id : after;
+                                return !over();
                             }, cancel).ConfigureAwait(false);
                         }
                         catch (Exception e) when (e is NetworkException || e is FormatException)
                         {
                             Routers.Rotate(router); // it may be dead: another one knows
                         }
+                    theirs?.Throw();
                 }
-                if (last != null && last.Over)
-                    return last;
-                await Routers.Transport.DelayAsync(pause ?? backoff.Next(null), cancel).ConfigureAwait(false);
+                if (!over())
+                    await Routers.Transport.DelayAsync(backoff.Told(pause), cancel).ConfigureAwait(false);
             }
         }
 

@@ -21,8 +21,8 @@ namespace Segq
     {
         private static readonly string[] Operations = (
             "join getQueue poll leave listen verify session getKeys countTasks submitTask submitTasks takeTasks takeTasksOfQueues settleTasks "
-            + "tellProgress getTaskByName cancelTaskByName getTask watchTask cancelTask patchTask getTaskResult completeTask extendTask getGroup "
-            + "sealGroup cancelGroup listSchedules putSchedule getSchedule deleteSchedule runSchedule getCall postCall putCall patchCall deleteCall "
+            + "tellProgress getTaskByName cancelTaskByName getTask watchTask watchQueue cancelTask patchTask getTaskResult completeTask extendTask "
+            + "getGroup sealGroup cancelGroup listSchedules putSchedule getSchedule deleteSchedule runSchedule getCall postCall putCall patchCall deleteCall "
             + "getRoutedCall postRoutedCall putRoutedCall patchRoutedCall deleteRoutedCall").Split(' ');
 
         private static readonly ConcurrentDictionary<long, Client> Clients = new ConcurrentDictionary<long, Client>();
@@ -135,6 +135,12 @@ namespace Segq
                     {
                         { "state", t.State }, { "position", t.Position }, { "progress", Json.Get(t.Raw, "progress") },
                     }))).State } };
+                case "watch_queue":
+                    await c.WatchQueueAsync(queue, e => Say(id, "event", new Map
+                    {
+                        { "id", e.Id }, { "gap", e.Gap }, { "task", e.Task }, { "state", e.State },
+                    }), text("after"));
+                    return null;
                 case "look": return (await c.LookAsync(task)).Raw;
                 case "cancel": return await c.CancelAsync(task, Is(a, "force"));
                 case "group":

@@ -233,7 +233,16 @@ public abstract class Tasks {
     /** What becomes of it, as it comes: state, place, progress ({@code raw()}). Completes with the last word: it is
      *  over. A stream that breaks off is asked for again. */
     public CompletableFuture<Task> watch(String task, Consumer<Task> news) {
-        Watching w = new Watching(http, task, news);
+        Watching<Task> w = new Watching.OfTask(http, task, news);
+        w.begin();
+        return w.all;
+    }
+
+    /** Starts and ends of a queue's tasks, as they come, until the future is cancelled; it fails when the token may
+     *  not look any more, or with what news throws. A stream that breaks off is asked for again behind the last event
+     *  that news has dealt with. after: the id of one that was heard before; null: from now on. */
+    public CompletableFuture<Void> watchQueue(String queue, String after, Consumer<TaskEvent> news) {
+        Watching<Void> w = new Watching.OfQueue(http, queue, after, news);
         w.begin();
         return w.all;
     }

@@ -26,8 +26,8 @@ import java.util.concurrent.TimeoutException;
 /** The client behind the line protocol of clients/conformance/README.md. */
 final class Conformance {
     private static final List<String> OPERATIONS = List.of(("join getQueue poll leave listen verify session getKeys countTasks "
-        + "submitTask submitTasks takeTasks takeTasksOfQueues settleTasks tellProgress getTaskByName cancelTaskByName getTask watchTask cancelTask "
-        + "patchTask getTaskResult completeTask extendTask getGroup sealGroup cancelGroup listSchedules putSchedule getSchedule "
+        + "submitTask submitTasks takeTasks takeTasksOfQueues settleTasks tellProgress getTaskByName cancelTaskByName getTask watchTask watchQueue "
+        + "cancelTask patchTask getTaskResult completeTask extendTask getGroup sealGroup cancelGroup listSchedules putSchedule getSchedule "
         + "deleteSchedule runSchedule getCall postCall putCall patchCall deleteCall getRoutedCall postRoutedCall putRoutedCall "
         + "patchRoutedCall deleteRoutedCall").split(" "));
 
@@ -139,6 +139,14 @@ final class Conformance {
                 m.put("progress", t.raw().get("progress"));
                 say(id, "event", m);
             }).thenApply(t -> Map.of("state", t.state()));
+            case "watch_queue": return c.watchQueue(queue, (String) a.get("after"), e -> {
+                Map<String, Object> m = new HashMap<>();
+                m.put("id", e.id());
+                m.put("gap", e.gap());
+                m.put("task", e.task());
+                m.put("state", e.state());
+                say(id, "event", m);
+            });
             case "look": return c.look(task).thenApply(Task::raw);
             case "cancel": return c.cancel(task, is(a, "force"));
             case "group": return switch (Json.text(a.get("then"))) {

@@ -1,6 +1,6 @@
 /* segq_tasks.h: tasks, workers, passes and webhooks of segq, for servers. segq_http.c,
- * segq_tasks.c, segq_watch.c, segq_worker.c, segq_ends.c, segq_gate.c, segq_webhook.c; libcurl 7.72 or newer,
- * jansson, libcrypto, POSIX threads. For people in line: segq.h.
+ * segq_tasks.c, segq_watch.c, segq_worker.c, segq_ends.c, segq_gate.c, segq_webhook.c; libcurl
+ * 7.72 or newer, jansson, libcrypto, POSIX threads. For people in line: segq.h.
  *
  *   const char *routers[] = { "https://q1.example", "https://q2.example" };
  *   struct segq_client *c = segq_client_new(routers, 2, token);
@@ -80,9 +80,9 @@ struct segq_event { /* a start or an end in a queue */
     double at; /* seconds since 1970 */
 };
 /* Starts and ends of a queue's tasks, as they come: on_event says != 0 to end it, or another thread
- * sets *stop (NULL: none does), which takes about a second. Then 0; -1: segq refuses it, or the token
- * may not look any more. A stream that breaks off is asked for again behind the last event that
- * on_event has dealt with. after: the id of one that was heard before; NULL: from now on. */
+ * sets *stop (NULL: none does), which takes about a second. Then 0; -1: segq refuses it, or the
+ * token may not look any more. A stream that breaks off is asked for again behind the last event
+ * that on_event has dealt with. after: the id of one that was heard before; NULL: from now on. */
 int segq_watch_queue(struct segq_client *c, const char *queue, const char *after,
                      int (*on_event)(void *ctx, const struct segq_event *v), void *ctx,
                      const int *stop, struct segq_error *e);

@@ -255,6 +255,24 @@ namespace Segq
             }
         }
 
+        private static void TestAQueueIsHeardOnBehindWhatWasDealtWith()
+        {
+            var f = new Fake
+            {
+                Says = (q, n) => new Reply(200, n == 1 ? "id: 5\ndata: {\"task\":\"A\",\"state\":\"running\"}\n\nid: 6\ndata: {\"task\n\n"
+                    : "id: 6\ndata: {\"task\":\"B\",\"state\":\"dead\"}\n\n"),
+            };
+            var got = new List<string>();
+            Is(Fails<FormatException>(() => new Client(new[] { "http://r1" }, new ClientOptions { Transport = f }).WatchQueueAsync("q", e =>
+            {
+                got.Add(e.Id + " " + e.Task);
+                if (e.Task == "B")
+                    throw new FormatException("the reader's own");
+            }, "3").Wait(10000)).Message, "the reader's own");
+            Is(string.Join(",", got), "5 A,6 B");
+            Is(string.Join(",", f.Asked.Select(q => q.Headers["Last-Event-ID"])), "3,5");
+        }
+
         private static string Place(string state, int position, string more = "")
         {
             return "{\"token\":\"T\",\"queue\":\"q\",\"lane\":\"l\",\"state\":\"" + state + "\",\"position\":" + position

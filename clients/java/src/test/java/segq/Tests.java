@@ -251,6 +251,28 @@ final class Tests {
         s.stop(0);
     }
 
+    static void testAQueueIsHeardOnBehindWhatWasDealtWith() throws Exception {
+        List<String> after = new ArrayList<>();
+        HttpServer s = site(x -> {
+            after.add(x.getRequestHeaders().getFirst("Last-Event-ID"));
+            byte[] b = (after.size() == 1 ? "id: 5\ndata: {\"task\":\"A\",\"state\":\"running\"}\n\nid: 6\ndata: {\"task\n\n"
+                : "id: 6\ndata: {\"task\":\"B\",\"state\":\"dead\"}\n\n").getBytes(StandardCharsets.UTF_8);
+            x.sendResponseHeaders(200, b.length);
+            x.getResponseBody().write(b);
+            x.close();
+        });
+        List<String> got = new ArrayList<>();
+        Throwable why = Client.of(url(s)).watchQueue("q", "3", e -> {
+            got.add(e.id() + " " + e.task());
+            if (e.task().equals("B"))
+                throw new IllegalArgumentException("the reader's own");
+        }).handle((v, e) -> e).get(10, TimeUnit.SECONDS);
+        s.stop(0);
+        is(why.getMessage(), "the reader's own");
+        is(got, List.of("5 A", "6 B"));
+        is(after, List.of("3", "5"));
+    }
+
     // ---- workers ----
 
     /** A router that has so many tasks, and to which all is well. */

@@ -11,7 +11,7 @@
 #define QUIET_MS 20000 /* the longest silence of a stream that lives */
 #define WORST_MS 30000 /* of the back-off */
 #define TEXT_MAX (64u << 10)
-#define ID_MAX   128
+#define ID_MAX   129 /* with its NUL */
 
 enum heard {
     HEARD_FINE,
@@ -105,6 +105,16 @@ static void on_whole(struct feed *f)
     f->has_data = 0;
 }
 
+/* Another one is a stranger's: no header could send it back. */
+static int is_id(const char *s)
+{
+    size_t n = 0;
+
+    while (s[n] >= ' ' && s[n] <= '~' && n < ID_MAX)
+        n++;
+    return s[n] == '\0' && n < ID_MAX;
+}
+
 static const char *value_of(const char *line, const char *field)
 {
     size_t n = strlen(field);
@@ -123,9 +133,7 @@ static void on_line(struct feed *f, const char *line)
     } else if ((v = value_of(line, "event")) != NULL) {
         snprintf(f->name, sizeof(f->name), "%s", v);
     } else if ((v = value_of(line, "id")) != NULL) {
-        if (strlen(v) >= sizeof(f->id))
-            f->heard = HEARD_GARBAGE;
-        else
+        if (is_id(v))
             strcpy(f->id, v);
     } else if ((v = value_of(line, "data")) != NULL) {
         if ((f->has_data && add(&f->data, "\n", 1) != 0) || add(&f->data, v, strlen(v)) != 0)
@@ -204,7 +212,7 @@ int segq_watch_queue(struct segq_client *c, const char *queue, const char *after
     struct feed f = { .on_event = on_event, .ctx = ctx, .grown_ms = 1000 };
     char path[512];
 
-    if (after != NULL && (strlen(after) >= sizeof(f.last) || strpbrk(after, "\r\n") != NULL)) {
+    if (after != NULL && !is_id(after)) {
         segq_fail(e, SEGQ_API, 400, "bad_request", "after is no id of an event");
         return -1;
     }

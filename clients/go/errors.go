@@ -49,6 +49,7 @@ type Problem struct {
 	Leader      string          `json:"leader"`
 	PollAfterMS int64           `json:"poll_after_ms"`
 	OpensAt     int64           `json:"opens_at"`
+	Challenge   json.RawMessage `json:"challenge"` // of challenge_required
 	Error       json.RawMessage `json:"error"` // the same again, for clients of language models
 }
 

@@ -197,8 +197,8 @@ namespace Segq
                         value = value.Substring(1);
                     if (field == "event")
                         name = value;
-                    else if (field == "id" && value.Length <= 128 && value.All(c => c >= ' ' && c <= '~'))
-                        id = value; // another one is a stranger's: no header could send it back
+                    else if (field == "id" && IsId(value))
+                        id = value;
                     else if (field == "data")
                         data = data == null ? new StringBuilder(value) : data.Append('\n').Append(value);
                 }, cancel).ConfigureAwait(false);
@@ -207,6 +207,12 @@ namespace Segq
             {
                 // the rest is not waited for
             }
+        }
+
+        /// <summary>Another one is a stranger's: no header could send it back.</summary>
+        internal static bool IsId(string value)
+        {
+            return value.Length <= 128 && value.All(c => c >= ' ' && c <= '~');
         }
 
         private sealed class Enough : Exception { }

@@ -193,6 +193,8 @@ namespace Segq
         /// news has dealt with. after: the Id of one that was heard before; null: from now on.</summary>
         public Task WatchQueueAsync(string queue, Action<TaskEvent> news, string after = null, CancellationToken cancel = default(CancellationToken))
         {
+            if (after != null && !AnswerStream.IsId(after))
+                throw new ArgumentException("it is no id of an event", nameof(after));
             return WatchedAsync("/v1/queues/" + Q(queue) + "/tasks/events", after,
                 answer => Task.FromResult(Routers.Seconds(answer.Header("retry-after"))), new Caller(), (e, id, said) =>
                 {

@@ -14,6 +14,11 @@ final class Sse implements Consumer<byte[]> {
         this.each = each;
     }
 
+    /** Another one is a stranger's: no header could send it back. */
+    static boolean isId(String value) {
+        return value.matches("[ -~]{0,128}");
+    }
+
     static Sse lines(Consumer<String> each) {
         return new Sse(each);
     }
@@ -79,7 +84,7 @@ final class Sse implements Consumer<byte[]> {
             switch (field) {
                 case "event" -> name = value;
                 case "id" -> {
-                    if (value.matches("[ -~]{0,128}")) // another one is a stranger's: no header could send it back
+                    if (isId(value))
                         id = value;
                 }
                 case "data" -> {

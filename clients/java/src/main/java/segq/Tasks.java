@@ -242,6 +242,8 @@ public abstract class Tasks {
      *  not look any more, or with what news throws. A stream that breaks off is asked for again behind the last event
      *  that news has dealt with. after: the id of one that was heard before; null: from now on. */
     public CompletableFuture<Void> watchQueue(String queue, String after, Consumer<TaskEvent> news) {
+        if (after != null && !Sse.isId(after))
+            throw new IllegalArgumentException("after is no id of an event");
         Watching<Void> w = new Watching.OfQueue(http, queue, after, news);
         w.begin();
         return w.all;

@@ -125,15 +125,21 @@ static bool begin(struct admin_call *c, struct walk *w)
 
 /* ---- answers ------------------------------------------------------------------------- */
 
+/* All partitions have answered. */
+static bool is_whole(const struct walk *w)
+{
+    return w->i == w->n && json_array_size(w->away) == 0;
+}
+
 static void unknown(const struct walk *w, struct admin_ans *a)
 {
     const char *node = json_string_value(json_object_get(json_array_get(w->away, 0), "node"));
 
-    if (json_array_size(w->away) == 0)
+    if (is_whole(w))
         admin_problem(a, 404, "schedule_unknown", "queue %s has no schedule %s", w->q.queue, w->q.key1);
     else
-        admin_problem(a, 503, "queue_unavailable", "task node %s, which may have it, is away",
-                      node != NULL && node[0] != '\0' ? node : "(nobody has its partition now)");
+        admin_problem(a, 503, "queue_unavailable", "task node %s, which may have it, is away, or slow",
+                      node != NULL && node[0] != '\0' ? node : "(not known now)");
 }
 
 static void left(const struct walk *w, struct admin_ans *a)
@@ -202,7 +208,7 @@ static void defined(struct mng_service *s, struct walk *w, const struct mng_part
     walk_next_part(w);
     if (walk_ask_next(s, w))
         return;
-    if (json_array_size(w->away) > 0)
+    if (!is_whole(w))
         left(w, walk_held(w));
     else
         answer_row(walk_held(w), w->status, json_incref(json_array_get(w->rows, 0)));
@@ -274,11 +280,11 @@ static void answer_dropped(struct walk *w)
 
     if (w->done == 0)
         unknown(w, walk_held(w));
-    else if (json_array_size(w->away) > 0)
+    else if (!is_whole(w))
         left(w, walk_held(w));
     else
-        admin_json(walk_held(w), 200, json_pack("{s:s,s:s,s:O?}", "queue", w->q.queue, "schedule", w->q.key1,
-                                                "changes", list));
+        admin_json(walk_held(w), 200, json_pack("{s:s,s:s,s:O?,s:O?}", "queue", w->q.queue, "schedule",
+                                                w->q.key1, "changes", list, "definition", json_array_get(w->rows, 0)));
 }
 
 /* Deletes it in every partition that may have it. */
@@ -287,8 +293,11 @@ static void dropped(struct mng_service *s, struct walk *w, const struct mng_part
 {
     bool absent = m->code == CODE_UNKNOWN || (m->code == CODE_CONFLICT && m->n_schedules == 0);
 
-    if (m->code == CODE_DONE && w->done++ == 0)
-        json_decref(note(w, m->n_schedules > 0 ? &m->schedules[0] : NULL, NULL));
+    if (m->code == CODE_DONE && m->n_schedules > 0 && w->done++ == 0) {
+        json_decref(note(w, &m->schedules[0], NULL));
+        (void)json_array_append_new(w->rows, schedule_definition(&m->schedules[0], w->q.tokens));
+        w->q.version = 0; /* in older pools in any case */
+    }
     if (m->code == CODE_CONFLICT && !absent) {
         is_other(w, m, walk_held(w));
         walk_finish(s, w);
@@ -313,7 +322,7 @@ static void dropped_older(struct mng_service *s, struct walk *w, const struct mn
         walk_skip(w, p);
     if (walk_ask_next(s, w))
         return;
-    if (json_array_size(w->away) > 0)
+    if (!is_whole(w))
         left(w, walk_held(w));
     else
         answer_row(walk_held(w), w->status, json_incref(json_array_get(w->rows, 0)));

@@ -169,7 +169,7 @@ const struct cmd ctl_cmds[] = {
       GETS("/v1/admin/task-queues/busiest?pool=*", view_busiest) },
     { "task schedules", "QUEUE | VERB QUEUE SCHEDULE [KEY=VALUE]...", 1, -1,
       "list, or of one: show, add, set, pause, resume, delete, run: add images nightly cron='30 2 * * *' zone=Europe/Berlin task='{\"payload\":1}'",
-      .run = cmd_task_schedules, .undo = "set with the old values, which it prints; none of a run" },
+      .run = cmd_task_schedules, .undo = "set, or add, with the old values, which it prints; none of a run" },
     { "task keys", "QUEUE [waiting|limited]", 1, 2,
       "its keys with the most tasks that wait; of these, those that a limit stops",
       .run = cmd_task_keys, READS },

@@ -360,18 +360,23 @@ static void put_changes(struct buf *b, const json_t *doc)
     }
 }
 
-void view_task_schedule(struct buf *b, const json_t *doc)
+static void put_definition(struct buf *b, const json_t *doc)
 {
     const char *key;
     json_t *v;
 
-    ctl_say(b, doc, "schedule {schedule} of queue {queue}{?why:; stands still: {why}}\n");
     json_object_foreach(json_object_get(doc, "definition"), key, v) {
         ctl_clean(b, key);
         buf_str(b, ": ");
         put_value(b, v);
         buf_str(b, "\n");
     }
+}
+
+void view_task_schedule(struct buf *b, const json_t *doc)
+{
+    ctl_say(b, doc, "schedule {schedule} of queue {queue}{?why:; stands still: {why}}\n");
+    put_definition(b, doc);
     put_ticks(b, doc);
     ctl_say(b, doc, "last: {last@}{?outcome: ({outcome})}{?id:, task {id}: {state}}\n");
 }
@@ -389,7 +394,7 @@ void view_schedule_changed(struct buf *b, const json_t *doc)
 void view_schedule_deleted(struct buf *b, const json_t *doc)
 {
     ctl_say(b, doc, "schedule {schedule} of queue {queue} is deleted; it was:\n");
-    put_changes(b, doc);
+    put_definition(b, doc);
 }
 
 void view_task_order(struct buf *b, const json_t *doc)

@@ -143,6 +143,10 @@ class Port:
             try:
                 self.link.request(method, target, body, headers)
                 a = self.link.getresponse()
+                if a.headers.get("Content-Type", "").startswith("text/event-stream"):
+                    first = a.read1(4096)  # the rest may come for as long as the ticket waits
+                    self.close()
+                    return a.status, a.headers, first
                 return a.status, a.headers, a.read()
             except (ConnectionError, http.client.RemoteDisconnected) as e:
                 self.close()

@@ -365,7 +365,8 @@ check_eq "  where clocks change, at the change" \
     '03-28T02:30:00+01:00 03-29T03:00:00+02:00 03-30T02:30:00+02:00'
 check_eq "  or why not" "$(admin GET '/v1/admin/ticks?cron=@daily&zone=Mars/Base' | field detail)" 'zone: there is no Mars/Base here'
 ctl task schedules delete ride/9 nightly
-check "it is deleted" says '^every: "2h" -> -$'
+check "it is deleted, and as it was is told" says '^every: "2h"$'
+check "  with what it submitted" says '^task: ."payload":2.$'
 ctl task schedules delete ride/9 nightly
 check "  once" complains 'queue ride/9 has no schedule nightly'
 

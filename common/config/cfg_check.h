@@ -31,7 +31,7 @@ extern const char *const cfg_log_levels[];
 #define CFG_PLACE_KEYS(T)                                                                \
     { .key = "region", .offset = offsetof(T, region), .type = CFG_NAME, .def = "",       \
       .help = "part of the world in which this process runs, like eu: shown beside its " \
-              "name; \"\" = not said" },                                                 \
+              "name, and new segments go where most people join; \"\" = not said" },                                                 \
     { .key = "zone", .offset = offsetof(T, zone), .type = CFG_NAME, .def = "",           \
       .help = "data centre or rack in the region, like eu-1a: shown; \"\" = not said" }
 

@@ -72,7 +72,8 @@ MESSAGE(stats, Stats, NULL, NUM(clock_ms), NUM(reach), MSGS(queues, n, queues, q
         ROWS(unreached, n_unreached, n_unreached_no, 0, ANY), COL(unreached, no, unreached_no),
         COL(unreached, silent_ms, unreached_ms))
 
-MESSAGE(joins, Joins, NULL, ROWS(v, n, n_queue, 0, MSG_JOINS_MAX), COL(v, queue, queue), COL(v, n, joins))
+MESSAGE(joins, Joins, NULL, ROWS(v, n, n_queue, 0, MSG_JOINS_MAX), COL(v, queue, queue), COL(v, n, joins),
+        NUM(all))
 
 MESSAGE(left, Left, NULL, ROWS(v, n, n_seg, 0, MSG_LEFT_MAX), COL(v, seg, seg), COL(v, number, number))
 

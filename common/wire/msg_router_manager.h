@@ -156,7 +156,7 @@ struct msg_left {
 };
 
 /* Joins that came to a router since it last said so, with a challenge or without: once a second, of
- * queues that may ask for one. */
+ * queues that may ask for one; and, of a router that has a region, of all. */
 #define MSG_JOINS_MAX 1024
 struct join_row {
     queue_id queue;
@@ -165,6 +165,7 @@ struct join_row {
 struct msg_joins {
     uint32_t n;
     struct join_row *v;
+    uint32_t all; /* joins of all queues; 0: none, or it has no region */
 };
 
 struct silent_node { /* a segment node that the manager does not reach */

@@ -148,8 +148,9 @@ static void node_msg(struct mng *m, struct mnode *n, const struct msg *g)
     }
 }
 
-static void on_joins(struct mng *m, const struct msg_joins *g)
+static void on_joins(struct mng *m, struct mrouter *r, const struct msg_joins *g)
 {
+    r->joined += g->all;
     for (uint32_t i = 0; i < g->n; i++) {
         struct mqueue *q = queue_by_id(m, g->v[i].queue);
 
@@ -175,7 +176,7 @@ void mng_msg(struct mng *m, msec_t now_ms, peer_no p, const struct msg *msg,
     else if (r != NULL && msg->type == MSG_LEFT)
         left_pass_on(m, r, &msg->left);
     else if (r != NULL && msg->type == MSG_JOINS)
-        on_joins(m, &msg->joins);
+        on_joins(m, r, &msg->joins);
     else
         log_debug("event=ignored peer=%u type=%s", p, msg_name(msg->type));
     mng_end(m);

@@ -128,12 +128,14 @@ bool nodes_are_foreign(const struct mng *m)
 
 /* ---- the node for a segment ------------------------------------------------------ */
 
-static uint64_t score(const struct mnode *n, const struct mseg *near)
+static uint64_t score(const struct mng *m, const struct mnode *n, const struct mseg *near)
 {
     uint64_t percent = n->max_tickets != 0 ? n->tickets * 100 / n->max_tickets : 100;
 
     if (near != NULL && near->node == n)
         percent += NEIGHBOUR_PERCENT;
+    if (m->near.region[0] != '\0' && strcmp(n->where.region, m->near.region) != 0)
+        percent += NEAR_PERCENT;
     return percent << 32 | n->used;
 }
 
@@ -151,7 +153,7 @@ struct mnode *place_pick(struct mng *m, const struct mseg *near, const struct mn
     each_node(m, n) {
         if (n == except || !may_host(n) || (opens_ms != 0 && n->past_opening_ms >= opens_ms))
             continue;
-        if (best == NULL || score(n, near) < score(best, near))
+        if (best == NULL || score(m, n, near) < score(m, best, near))
             best = n;
     }
     assert(best == NULL || (best != except && best->registered));

@@ -68,6 +68,8 @@ struct mrouter {
     uint64_t sent_version; /* version of the map */
     uint64_t sent_tasks;   /* the version of the map of tasks */
     bool stats_all;        /* has had no figures yet */
+    uint64_t joined;       /* joins that it told of in this second, */
+    double join_per_s;     /* and about, in the last 20 s */
     struct list_node in;
 };
 
@@ -107,7 +109,8 @@ void note_refusal(struct mng *m, const char *node, const struct msg_error *g);
  *
  * It is the emptiest by memory, in steps of one percent; beside its neighbour in the chain only
  * if the others are clearly fuller (a machine that goes should not take a long run of the
- * line with it); then the one with fewest segments, so that many small queues spread. */
+ * line with it), or outside the region in which most people join (policy/near.h); then the one with
+ * fewest segments, so that many small queues spread. */
 struct mnode *place_pick(struct mng *m, const struct mseg *near,
                          const struct mnode *except, int64_t opens_ms);
 

@@ -39,6 +39,7 @@ struct mng_links {
     struct router *r; /* ref */
     struct ev_timer *timer; /* owned: LOAD */
     struct ev_timer *joins; /* owned: JOINS */
+    uint64_t joins_said;
     struct own_load load;
     struct histo before; /* answers up to the last LOAD */
     size_t n;
@@ -333,9 +334,13 @@ static void on_joins(void *arg)
 {
     struct mng_links *m = arg;
     struct join_row rows[MSG_JOINS_MAX];
-    struct msg out = { .type = MSG_JOINS, .joins = { door_rows(&m->r->door, rows), rows } };
+    struct msg out = { .type = MSG_JOINS, .joins = { door_rows(&m->r->door, rows), rows, 0 } };
+    uint64_t all = m->r->counts.joins;
 
-    for (size_t i = 0; out.joins.n > 0 && i < m->n; i++) {
+    if (m->r->cfg->region[0] != '\0')
+        out.joins.all = (uint32_t)u64_min(all - m->joins_said, UINT32_MAX);
+    m->joins_said = all;
+    for (size_t i = 0; out.joins.n + out.joins.all > 0 && i < m->n; i++) {
         struct rpc_chan *ch = rpc_link_chan(m->v[i].link);
 
         if (ch != NULL)

@@ -68,6 +68,7 @@ static struct segtab_opts segtab_opts(const struct sim *s, struct proc *p)
                                   .max_segments = 4096,
                                   .addr = p->addr,
                                   .admin = "",
+                                  .region = SIM_REGION(s, p->no),
                                   .pass_pub = { 7 },
                                   .make_pass = make_pass,
                                   .log = tape_log,

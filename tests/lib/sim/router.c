@@ -430,6 +430,7 @@ static void reg(struct sim *s, struct proc *p, unsigned mng, bool all)
     m.router_reg.map_epoch = routes_epoch(r->r);
     m.router_reg.http = p->addr;
     m.router_reg.admin = "";
+    m.router_reg.region = SIM_REGION(s, p->no);
     r->mng[mng].asked_all = all;
     net_send(s, p, r->mng[mng].peer, &m, 0);
 }
@@ -449,8 +450,22 @@ static void repeat_leaves(struct sim *s, struct proc *p)
     }
 }
 
+/* Where most people join changes each minute: the manager opens segments there. */
+static void tell_joins(struct sim *s, struct proc *p)
+{
+    struct msg m = { .type = MSG_JOINS };
+
+    if (s->o.ocean_ms <= 0)
+        return;
+    m.joins.all = sim_ms(s) / 60000 % 3 == p->no % 3 ? 10 : 1;
+    for (unsigned i = 0; i < s->o.managers; i++)
+        if (p->router->mng[i].peer != 0)
+            net_send(s, p, p->router->mng[i].peer, &m, 0);
+}
+
 void srouter_tick(struct sim *s, struct proc *p)
 {
+    tell_joins(s, p);
     for (unsigned i = 0; i < s->n_procs; i++)
         if (s->proc[i].kind == SIM_SEG && p->router->seg[s->proc[i].no].peer != 0)
             router_say_seen(s, p, &s->proc[i]);

@@ -44,6 +44,8 @@ struct sim_faults {
     double drain_all;    /* all nodes at once are to be emptied, for up to 40 s */
 };
 
+/* Names of the regions of ocean_ms, by number of a process; without an ocean nobody says one. */
+#define SIM_REGION(s, no) ((s)->o.ocean_ms <= 0 ? "" : (no) % 3 == 0 ? "eu" : (no) % 3 == 1 ? "us" : "ap")
 #define SIM_FAR_MS 750 /* STREAM_FAR_MS of routers */
 
 struct sim_opts {

@@ -40,6 +40,21 @@ Test(mng_place, not_beside_its_neighbour_unless_others_are_clearly_fuller)
     cr_assert_eq(pick(near), a);
 }
 
+Test(mng_place, in_the_region_where_most_people_join_unless_it_is_clearly_fuller)
+{
+    where_set(&a->where, "eu", NULL);
+    where_set(&b->where, "us", NULL);
+    a->tickets = 200000; /* 20 percent */
+    cr_assert_eq(pick(NULL), b);
+    strcpy(w.m->near.region, "eu");
+    cr_assert_eq(pick(NULL), a);
+    a->tickets = 260000;
+    cr_assert_eq(pick(NULL), b);
+    a->tickets = 0;
+    a->registered = false;
+    cr_assert_eq(pick(NULL), b, "it is gone");
+}
+
 Test(mng_place, no_node_that_cannot_take_it)
 {
     a->tickets = 500000;

@@ -1,0 +1,59 @@
+/* near.c: see near.h. */
+#include "queuemng/policy/near.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void near_add(struct near_sum *v, unsigned *n, const char *region, double per_s)
+{
+    unsigned i = 0;
+
+    if (region[0] == '\0')
+        return;
+    while (i < *n && strcmp(v[i].region, region) != 0)
+        i++;
+    if (i == NEAR_REGIONS)
+        return;
+    if (i == *n)
+        v[(*n)++] = (struct near_sum){ region, 0 };
+    v[i].per_s += per_s;
+}
+
+static double joins_of(const struct near_sum *v, unsigned n, const char *region)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (strcmp(v[i].region, region) == 0)
+            return v[i].per_s;
+    return 0;
+}
+
+/* NULL: none has clearly more than the present one. */
+static const struct near_sum *rival_of(const struct near *x, const struct near_sum *v, unsigned n)
+{
+    double present = joins_of(v, n, x->region);
+    const struct near_sum *most = NULL;
+
+    for (unsigned i = 0; i < n; i++)
+        if (most == NULL || v[i].per_s > most->per_s)
+            most = &v[i];
+    return most != NULL && most->per_s >= NEAR_LEAST && most->per_s > 1.5 * present ? most : NULL;
+}
+
+bool near_second(struct near *x, const struct near_sum *v, unsigned n, msec_t now_ms)
+{
+    const struct near_sum *rival = rival_of(x, v, n);
+
+    if (rival == NULL) {
+        x->rival[0] = '\0';
+        return false;
+    }
+    if (strcmp(x->rival, rival->region) != 0) {
+        snprintf(x->rival, sizeof(x->rival), "%s", rival->region);
+        x->since_ms = now_ms;
+    }
+    if (x->region[0] != '\0' && now_ms - x->since_ms < NEAR_HOLD_MS)
+        return false;
+    memcpy(x->region, x->rival, sizeof(x->region));
+    x->rival[0] = '\0';
+    return true;
+}

@@ -77,6 +77,7 @@ const SENTENCES = {
   schedule: e => `Queue ${e.queue}, by the clock: ${e.phase} (was ${e.was})`,
   prequeue: e => `Queue ${e.queue}: people may join early`,
   draw_made: e => `Queue ${e.queue}: the positions of ${e.count} early people in #${e.seg} are drawn`,
+  region_preferred: e => `Most people join in region ${e.region}: new segments are opened there`,
   release_by_hand: e => `Queue ${e.queue}: ${e.n} released by hand`,
   drain: e => `Node ${e.node}: drain ${e.on === '1' ? 'begun' : 'ended'}`,
   admin_change: e => `${e.by} changed ${e.task || NAMES.map(k => e[k]).find(Boolean)}: ${String(e.change).replace(/(^| )([\w.]+)=/g, '$1$2: ')}`,

@@ -123,7 +123,7 @@ static uint32_t shortest_ms(const struct known_name *n, msec_t now_ms)
 /* How old what is told of a node may be. */
 static msec_t fresh_ms(const struct replicas *r, const struct stream *st)
 {
-    return r->fresh_ms + stream_far_ms(st);
+    return r->fresh_ms + st->far_ms;
 }
 
 /* By the age of what is known. */

@@ -53,6 +53,7 @@ void stream_init(struct stream *st, struct line_pool *pool)
     memset(st, 0, sizeof(*st));
     st->pool = pool;
     st->way_ms = st->way_was_ms = MSEC_NEVER;
+    st->far_ms = 0;
     set_init(&st->now);
     set_init(&st->next);
     seen_init(&st->seen);
@@ -90,6 +91,7 @@ void stream_up(struct stream *st, msec_t now_ms)
     st->echo_at_ms = now_ms;
     st->offset.best = st->offset.was = UNKNOWN; /* perhaps another clock than before */
     st->way_ms = st->way_was_ms = MSEC_NEVER;
+    st->far_ms = 0;
     seen_again(&st->seen);
 }
 
@@ -153,6 +155,13 @@ void stream_farewell(struct stream *st, msec_t now_ms, struct msg_seen *m)
 
 /* ---- clocks ----------------------------------------------------------------------------- */
 
+static void note_far(struct stream *st)
+{
+    msec_t ms = ms_min(st->way_ms, st->way_was_ms);
+
+    st->far_ms = ms == MSEC_NEVER || ms <= STREAM_NEAR_MS ? 0 : ms_min(ms, STREAM_FAR_MS);
+}
+
 static void note_echo(struct stream *st, int64_t offset, msec_t way_ms, msec_t now_ms)
 {
     if (st->offset.best == UNKNOWN || now_ms - st->offset.since_ms >= OFFSET_MS) {
@@ -167,6 +176,7 @@ static void note_echo(struct stream *st, int64_t offset, msec_t way_ms, msec_t n
         st->offset.best = offset > st->offset.best ? offset : st->offset.best;
         st->way_ms = ms_min(st->way_ms, way_ms);
     }
+    note_far(st);
 }
 
 /* Our clock when the node's was `stamp_ms`, or earlier. */

@@ -75,6 +75,7 @@ struct stream {
         msec_t since_ms;
     } offset;
     msec_t way_ms, way_was_ms; /* least way there and back, in the same spans; MSEC_NEVER: none yet */
+    msec_t far_ms; /* by these; what the node says is never younger; 0: it is near, or not known */
     struct seen seen;
 };
 
@@ -104,13 +105,5 @@ static inline msec_t stream_age_ms(const struct stream *st, msec_t now_ms)
 
 #define STREAM_NEAR_MS 20 /* a way that counts for nothing */
 #define STREAM_FAR_MS 750 /* with replica_fresh of 250 ms a second, the most that this may be */
-
-/* How far the node is, there and back: what it says is never younger. 0: not known. */
-static inline msec_t stream_far_ms(const struct stream *st)
-{
-    msec_t ms = ms_min(st->way_ms, st->way_was_ms);
-
-    return ms == MSEC_NEVER || ms <= STREAM_NEAR_MS ? 0 : ms_min(ms, STREAM_FAR_MS);
-}
 
 #endif

@@ -159,7 +159,7 @@ static usec_t heirs_stamp(const struct srouter *r, const struct flow *f, msec_t 
     if (heir == 0 || f->position == 0 || routes_owner(r->r, heir, &o) < 0 ||
         (st = map_get_ptr(&r->known.streams, o.node)) == NULL)
         return INT64_MAX;
-    *far_ms = ms_max(*far_ms, stream_far_ms(st));
+    *far_ms = ms_max(*far_ms, st->far_ms);
     return stamp_of(st);
 }
 
@@ -187,10 +187,10 @@ static struct known check_answered(struct sim *s, const struct proc *p, const st
     known.node = node != NULL ? node->idx : 0;
     if (!x->f.known || x->f.result == FLOW_GONE)
         return known; /* its node has answered, if any, or it has left: nothing is newer */
-    known.far_ms = stream_far_ms(st);
+    known.far_ms = st->far_ms;
     known.as_of = ms_min(stamp_of(st), heirs_stamp(p->router, &x->f, &known.far_ms));
     known.kept = stream_age_ms(st, sim_ms(s)) >
-                 ms_min(k->fresh_ms + stream_far_ms(st), s->o.poll_min_ms * 9 / 10);
+                 ms_min(k->fresh_ms + st->far_ms, s->o.poll_min_ms * 9 / 10);
     known.fence_ms = fence_ms(s, node, p->router, &x->f);
     check_known(s, p, node, &x->req.token, &x->f, &known);
     return known;

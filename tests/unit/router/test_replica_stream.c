@@ -119,10 +119,10 @@ Test(replica_far, a_way_counts_as_the_shortest_of_the_last_seconds, .init = begi
     said_over(300);
     hear(5700);
     cr_assert_eq(APPLY(5710, .stamp_ms = 5705, .echo_ms = OURS + 5700), 0);
-    cr_expect_eq(stream_far_ms(st), 0, "it is near: what was before was a jam");
+    cr_expect_eq(st->far_ms, 0, "it is near: what was before was a jam");
     stream_down(st);
     stream_up(st, OURS + 6000);
-    cr_expect_eq(stream_far_ms(st), 0);
+    cr_expect_eq(st->far_ms, 0);
 }
 
 /* ---- places ----------------------------------------------------------------------------- */

@@ -126,7 +126,7 @@ async function empty() {
 
 async function crowd() {
   await makeDead('ride/eu', 9);
-  await submitMany('ride/eu', 60, i => ({ key: 'tenant' + i % 4, priority: i % 3 }));
+  await submitMany('ride/eu', 60, i => ({ key: 'tenant' + i % 4, priority: i % 3, name: i === 59 ? 'named7' : undefined }));
   await submitMany('ride/us', 20, i => ({ key: 'tenant' + i % 2 }));
   await submitMany('mail', 12, i => ({ key: 'user' + i, delay: '1h' }));
   const { c, page } = await dashboard('#tasks');
@@ -275,6 +275,17 @@ async function manyTasks() {
   await page.locator('#sift-label').fill('nobody');
   await page.locator('#sift-label').press('Enter');
   await claimUntil('and that none has a label', async () => await page.locator('#tasks-none').innerText() === 'None of them here.');
+  await page.locator('#sift-key').fill('');
+  await page.locator('#sift-label').fill('');
+  await page.locator('#sift-since').fill('2020-01-01T00:00');
+  await page.locator('#sift-since').press('Enter');
+  await claimUntil('those of a time', async () => (await shown()).length === 20);
+  await page.locator('#sift-until').fill('2020-01-02T00:00');
+  await page.locator('#sift-until').press('Enter');
+  await claimUntil('none of another', async () => await page.locator('#tasks-none').innerText() === 'None of them here.');
+  await page.locator('#sift-name').fill('named7');
+  await page.locator('#sift-name').press('Enter');
+  await claimUntil('the one of a name', async () => (await shown()).length === 1);
   await k.accessible(page, 'tasks, sifted');
   await c.close();
 }

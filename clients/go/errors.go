@@ -15,6 +15,7 @@ var (
 	ErrForbidden      = errors.New("segq: not allowed")                        // 403: Detail says why
 	ErrNotFound       = errors.New("segq: not found")                          // 404: Code says what
 	ErrConflict       = errors.New("segq: conflict")                           // 409
+	ErrChallenge      = errors.New("segq: the join costs some work")           // 428: solve Challenge
 	ErrTooFast        = errors.New("segq: too many requests")                  // 429
 	ErrUnavailable    = errors.New("segq: try again later")                    // 5xx: nothing was done
 	ErrOutcomeUnknown = errors.New("segq: it may have been done")              // 503 outcome_unknown
@@ -49,8 +50,8 @@ type Problem struct {
 	Leader      string          `json:"leader"`
 	PollAfterMS int64           `json:"poll_after_ms"`
 	OpensAt     int64           `json:"opens_at"`
-	Challenge   json.RawMessage `json:"challenge"` // of challenge_required
-	Error       json.RawMessage `json:"error"` // the same again, for clients of language models
+	Challenge   json.RawMessage `json:"challenge"` // of 428: docs/challenge.md
+	Error       json.RawMessage `json:"error"`     // the same again, for clients of language models
 }
 
 // APIError is a refusal, as segq said it.
@@ -78,6 +79,8 @@ func (e *APIError) Is(target error) bool {
 		return e.Status == 404
 	case ErrConflict:
 		return e.Status == 409
+	case ErrChallenge:
+		return e.Status == 428
 	case ErrTooFast:
 		return e.Status == 429
 	case ErrUnavailable:
@@ -92,7 +95,7 @@ func (e *APIError) Is(target error) bool {
 		return e.Status == 410 && e.Code != "task_gone" || e.Code == "ticket_unknown"
 	case ErrBadRequest:
 		return e.Status < 500 && e.Status != 401 && e.Status != 403 && e.Status != 404 &&
-			e.Status != 409 && e.Status != 410 && e.Status != 429
+			e.Status != 409 && e.Status != 410 && e.Status != 428 && e.Status != 429
 	}
 	return e.Status == 410 && target != nil && gone[e.Reason] == target
 }

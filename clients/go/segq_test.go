@@ -107,7 +107,7 @@ func TestAnEventsIDThatIsNoneOfOursIsNotSentBack(t *testing.T) {
 }
 
 func TestErrorsSayWhatTheyAre(t *testing.T) {
-	all := []error{ErrBadRequest, ErrUnauthorized, ErrForbidden, ErrNotFound, ErrConflict, ErrTooFast, ErrUnavailable,
+	all := []error{ErrBadRequest, ErrUnauthorized, ErrForbidden, ErrNotFound, ErrConflict, ErrChallenge, ErrTooFast, ErrUnavailable,
 		ErrOutcomeUnknown, ErrTaskGone, ErrTicketGone, ErrTicketExpired, ErrTicketLeft, ErrTicketUnknown}
 	for _, c := range []struct {
 		status       int
@@ -124,6 +124,7 @@ func TestErrorsSayWhatTheyAre(t *testing.T) {
 		{410, "task_gone", "", []error{ErrTaskGone}},
 		{410, "ticket_gone", "left", []error{ErrTicketGone, ErrTicketLeft}},
 		{410, "ticket_gone", "a_new_one", []error{ErrTicketGone}},
+		{428, "challenge_required", "", []error{ErrChallenge}},
 		{429, "too_fast", "", []error{ErrTooFast}},
 		{500, "", "", []error{ErrUnavailable}},
 		{503, "outcome_unknown", "", []error{ErrUnavailable, ErrOutcomeUnknown}},

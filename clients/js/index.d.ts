@@ -30,6 +30,8 @@ export class Unauthorized extends ApiError {}
 export class Forbidden extends ApiError {}
 export class NotFound extends ApiError {}
 export class Conflict extends ApiError {}
+/** 428: the join costs some work; `Line` does it. */
+export class ChallengeRequired extends ApiError {}
 export class TooFast extends ApiError {}
 /** Nothing was done: try again. */
 export class Unavailable extends ApiError {}

@@ -1,10 +1,19 @@
 // page_work.js: a place that costs some work, in a real browser: done by workers, told aloud, quick enough for a
 // phone; without scripts, or without WebCrypto, to wait is the way in. Run by e2e_page.sh.
 'use strict';
+const { pbkdf2Sync } = require('node:crypto');
 const k = require('./kit.js');
 const { claim, claimUntil } = k;
 const TARGET = '/v1/queues/login';
 const PHONE = 4; // times slower than this machine's browser, with as many cores
+const FREE_MS = .09; // for a try by OpenSSL, on a free machine
+
+// How many times slower than a free machine this one is now.
+function slowness() {
+  const from = process.hrtime.bigint();
+  for (let i = 0; i < 2000; i++) pbkdf2Sync('n' + i, 'salt', 300, 32, 'sha256');
+  return Math.max(1, Number(process.hrtime.bigint() - from) / 2e9 / FREE_MS);
+}
 
 const asks = async (mode, cost = 'auto') => {
   await k.admin('PATCH', '', { challenge: { mode, cost } });
@@ -51,11 +60,12 @@ async function worksThenWaits() {
   const bar = () => look.locator('#bar').evaluate(b => b.value);
   await k.until(async () => await bar() > 0.1);
   const [a, at] = [await bar(), Date.now()];
+  const slow = slowness(); // while it works: both share the machine
   await k.until(async () => Date.now() - at > 1500 || await bar() >= 90);
   const ms = 100 * (Date.now() - at) / (await bar() - a) / MOST;
   await busy.close();
   const p95 = .95 * 8192 * ms * PHONE;
-  claim(`a phone ${PHONE} times slower has its place within 4 s (p95 ${Math.round(p95)} ms: ${ms.toFixed(3)} ms a try)`, p95 < 4000);
+  claim(`a phone ${PHONE} times slower has its place within 4 s (p95 ${Math.round(p95)} ms: ${ms.toFixed(3)} ms a try; this machine: ${slow.toFixed(1)} times slower than free)`, p95 < 4000 * slow);
 
   await asks('on');
   await k.until(() => Date.now() - from > 21000);

@@ -136,6 +136,7 @@ namespace Segq
                 case 403: return new ForbiddenException(s);
                 case 404: return new NotFoundException(s);
                 case 409: return new ConflictException(s);
+                case 428: return new ChallengeRequiredException(s);
                 case 429: return new TooFastException(s);
                 default: return new BadRequestException(s);
             }
@@ -183,6 +184,12 @@ namespace Segq
     public sealed class ConflictException : ApiException
     {
         internal ConflictException(Said s) : base(s) { }
+    }
+
+    /// <summary>428: the join costs some work (Problem has the challenge; docs/challenge.md).</summary>
+    public sealed class ChallengeRequiredException : ApiException
+    {
+        internal ChallengeRequiredException(Said s) : base(s) { }
     }
 
     /// <summary>429: too many requests, or (wait_too_long) a line that is too long.</summary>

@@ -38,6 +38,8 @@ export class Forbidden extends ApiError {}
 export class NotFound extends ApiError {}
 /** 409: another lease, another state, a unique key that is taken. */
 export class Conflict extends ApiError {}
+/** 428: the join costs some work (`problem.challenge`); `Line` does it. */
+export class ChallengeRequired extends ApiError {}
 /** 429: too many requests, or (`wait_too_long`) a line that is too long. */
 export class TooFast extends ApiError {}
 /** 503 and 5xx: try again after `retryAfterMs`. Nothing was done. */
@@ -93,7 +95,7 @@ export class TaskFailed extends SegqError {
 
 export const GONE = Object.fromEntries(
   [TicketExpired, TicketLeft, TicketNoShow, TicketFinished, TicketLost].map(c => [c.reason, c]));
-const STATUS = { 401: Unauthorized, 403: Forbidden, 404: NotFound, 409: Conflict, 429: TooFast };
+const STATUS = { 401: Unauthorized, 403: Forbidden, 404: NotFound, 409: Conflict, 428: ChallengeRequired, 429: TooFast };
 const own = (table, name) => Object.hasOwn(table, name) ? table[name] : undefined;
 
 /** The exception of an answer with this status and this body. */

@@ -8,7 +8,7 @@
 // It is told by events where a router has room for that, and polls as it is told otherwise. A router that
 // dies costs nothing: the place is kept, and another router knows it.
 
-import { NetworkError, TooFast, Unavailable, errorOf } from './errors.mjs';
+import { ChallengeRequired, Forbidden, NetworkError, TooFast, Unavailable, errorOf } from './errors.mjs';
 import { brief, given, isObject, judge, newKey, now, parsed, path, retryAfter, sleep } from './transport.mjs';
 
 const FIRST_MS = 5000;  // for the first event
@@ -21,6 +21,30 @@ function ticketOf(said) {
     Number.isFinite(said.poll_after_ms);
   if (!good) throw new NetworkError('an answer that is no ticket: ' + brief(said));
   return { ...said, poll_after_ms: Math.min(86400000, Math.max(0, said.poll_after_ms)) };
+}
+
+const CHALLENGES = 4; // of a join, at most
+const bytes = hex => Uint8Array.from(hex.match(/../g), x => parseInt(x, 16));
+
+/** The answer to the challenge of a 428, for the header `segq-challenge`: a second of work, or some. */
+async function solve(challenge, signal) {
+  const p = challenge.parameters, nonce = bytes(p.nonce), salt = bytes(p.salt), prefix = bytes(p.keyPrefix);
+  const { subtle } = globalThis.crypto || (await import('node:crypto')).webcrypto;
+  const derive = async counter => {
+    const pass = new Uint8Array(nonce.length + 4);
+    pass.set(nonce);
+    new DataView(pass.buffer).setUint32(nonce.length, counter);
+    const key = await subtle.importKey('raw', pass, 'PBKDF2', false, ['deriveBits']);
+    return new Uint8Array(await subtle.deriveBits({ name: 'PBKDF2', hash: 'SHA-256', salt, iterations: p.cost }, key, 8 * p.keyLength));
+  };
+  for (let n = 0; ; n += 16) {
+    signal?.throwIfAborted();
+    const keys = await Promise.all(Array.from({ length: 16 }, (_, i) => derive(n + i)));
+    const i = keys.findIndex(k => prefix.every((x, at) => k[at] === x));
+    if (i < 0) continue;
+    const derivedKey = Array.from(keys[i], x => x.toString(16).padStart(2, '0')).join('');
+    return btoa(JSON.stringify({ challenge, solution: { counter: n + i, derivedKey } }));
+  }
 }
 
 /** One place in one queue. Iterate over it, or wait(). `trouble` is "offline" or "busy" while nobody answers. */
@@ -44,8 +68,17 @@ export class Line {
   async join() {
     if (this.token) return this.poll();
     this._key = this._key || await newKey(); // if the answer is lost, the next try finds its place
-    return this._heard(await this._ask('POST', `/v1/queues/${path(this.queue)}/tickets`, this._body,
-      { 'Content-Type': 'application/json', 'Idempotency-Key': this._key }));
+    const headers = { 'Content-Type': 'application/json', 'Idempotency-Key': this._key };
+    for (let left = CHALLENGES; ; left--) {
+      try {
+        return this._heard(await this._ask('POST', `/v1/queues/${path(this.queue)}/tickets`, this._body, headers));
+      } catch (e) {
+        if (!left) throw e;
+        if (e instanceof ChallengeRequired) headers['segq-challenge'] = await solve(e.problem.challenge, this._signal);
+        else if (e instanceof Forbidden && e.code === 'challenge_expired') delete headers['segq-challenge']; // it slept over it
+        else throw e;
+      }
+    }
   }
 
   /** Asks once; also tells segq that somebody still waits. TicketGone: it is over. */

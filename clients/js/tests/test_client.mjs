@@ -1,7 +1,7 @@
 // test_client.mjs: the client's own tests: node tests/test_client.mjs. The last line is "client: N passed, M failed".
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { createHmac, createSecretKey } from 'node:crypto';
+import { createHmac, createSecretKey, pbkdf2Sync } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
@@ -77,6 +77,20 @@ test('another router is asked; a refusal is not asked again', async t => {
   c.transport.routers = [dead.url, f.url];
   await assert.rejects(c.count('q'), names({ name: 'Forbidden', code: 'forbidden', status: 403 }));
   assert.equal(f.asked.length, 1);
+});
+
+test('a join that costs work is worked for, with the key that asked', async t => {
+  const nonce = Buffer.alloc(16, 'n'), salt = Buffer.alloc(16, 's'), key = pbkdf2Sync(Buffer.concat([nonce, Buffer.from([0, 0, 0, 21])]), salt, 3, 32, 'sha256');
+  const asks = problem(428, 'challenge_required', { challenge: { signature: 's', parameters: {
+    nonce: nonce.toString('hex'), salt: salt.toString('hex'), cost: 3, keyLength: 32, keyPrefix: key.toString('hex', 0, 16) } } });
+  const f = await fake(t, asks, problem(403, 'challenge_expired'), asks, answer(201, ticket()));
+  await soon(f.url).line('q').join();
+  const said = f.asked.map(a => /^segq-challenge: (.*)$/im.exec(a.head)?.[1]).filter(Boolean);
+  for (const x of said) assert.deepEqual(JSON.parse(atob(x)).solution, { counter: 21, derivedKey: key.toString('hex') });
+  assert.equal(said.length, 2);
+  assert.equal(new Set(f.asked.map(a => /^idempotency-key: (.*)$/im.exec(a.head)[1])).size, 1);
+  const never = await fake(t, ...Array(9).fill(asks));
+  await assert.rejects(soon(never.url).line('q').join(), names({ name: 'ChallengeRequired', code: 'challenge_required', status: 428 }));
 });
 
 test('reasons of 410 are types', async t => {

@@ -21,7 +21,7 @@ __all__ = [
     "Answer", "AsyncClient", "AsyncLine", "AsyncStream", "Client", "Gate", "Job", "Line", "Nack", "Operator",
     "Pass", "Row", "Scope", "Stream", "Task", "TaskEvent", "Ticket", "Verdict", "Webhook", "Worker", "__version__",
     "sign_claim", "task_body", "traceparent",
-    "ApiError", "BadRequest", "Cancelled", "Conflict", "DeadlineExceeded", "Forbidden", "Gone", "NetworkError",
+    "ApiError", "BadRequest", "Cancelled", "ChallengeRequired", "Conflict", "DeadlineExceeded", "Forbidden", "Gone", "NetworkError",
     "NotFound", "OutcomeUnknown", "PassExpired", "PassInvalid", "PassNotYetValid", "SegqError",
     "SignatureInvalid", "TaskFailed", "TaskGone", "TicketExpired", "TicketFinished", "TicketGone", "TicketLeft",
     "TicketLost", "TicketNoShow", "TicketUnknown", "TooFast", "Unauthorized", "Unavailable",

@@ -71,6 +71,10 @@ class Conflict(ApiError):
     """409: another lease, another state, a unique key that is taken."""
 
 
+class ChallengeRequired(ApiError):
+    """428: the join costs some work (`problem["challenge"]`); `Line` does it."""
+
+
 class TooFast(ApiError):
     """429: too many requests, or (`wait_too_long`) a line that is too long."""
 
@@ -178,7 +182,7 @@ _GONE: Dict[str, Type[TicketGone]] = {
     c.reason: c for c in (TicketExpired, TicketLeft, TicketNoShow, TicketFinished, TicketLost)
 }
 _STATUS: Dict[int, Type[ApiError]] = {
-    401: Unauthorized, 403: Forbidden, 404: NotFound, 409: Conflict, 429: TooFast,
+    401: Unauthorized, 403: Forbidden, 404: NotFound, 409: Conflict, 428: ChallengeRequired, 429: TooFast,
 }
 
 

@@ -12,6 +12,8 @@ that dies costs nothing: the place is kept, and another router knows it.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import random
 import time
@@ -19,7 +21,7 @@ import uuid
 from typing import Any, Callable, Dict, Generator, Iterator, Mapping, NamedTuple, Optional
 from urllib.parse import quote
 
-from .errors import NetworkError, TooFast, Unavailable, error_of
+from .errors import ChallengeRequired, Forbidden, NetworkError, TooFast, Unavailable, error_of
 from .scope import current
 from .transport import Transport, seconds
 
@@ -27,6 +29,7 @@ FIRST_S = 5.0    # for the first event
 LATE_S = 3.0     # so late a beat may be
 QUIET_S = 90.0   # a router says the place anew sooner, or after the told interval
 DEAF_S = 60.0    # then it tries to listen again
+CHALLENGES = 4   # of a join, at most
 
 
 class Ticket(NamedTuple):
@@ -79,6 +82,18 @@ def _object(data: str) -> Dict[str, Any]:
     return said
 
 
+def solve(challenge: Any) -> str:
+    """The answer to the challenge of a 428, for the header `segq-challenge`: takes a second of work."""
+    p = challenge["parameters"]
+    nonce, salt, prefix = (bytes.fromhex(p[k]) for k in ("nonce", "salt", "keyPrefix"))
+    for counter in range(1 << 22):
+        key = hashlib.pbkdf2_hmac("sha256", nonce + counter.to_bytes(4, "big"), salt, p["cost"])
+        if key.startswith(prefix):
+            said = {"challenge": challenge, "solution": {"counter": counter, "derivedKey": key.hex()}}
+            return base64.b64encode(json.dumps(said).encode()).decode()
+    raise ValueError("this challenge has no answer")
+
+
 class Line:
     """One place in one queue. Iterate over it, or wait(). Not for two threads at once, but leave()."""
 
@@ -105,8 +120,19 @@ class Line:
             return self.poll()
         path = f"/v1/queues/{quote(self.queue, safe='')}/tickets"
         headers = {"Content-Type": "application/json", "Idempotency-Key": self._key, "Authorization": ""}
-        return self._heard(self._until(lambda r: self._t.judge(
-            self._t.once(r, "POST", path, self._body, headers))))
+        for left in range(CHALLENGES, -1, -1):
+            try:
+                return self._heard(self._until(lambda r: self._t.judge(
+                    self._t.once(r, "POST", path, self._body, headers))))
+            except ChallengeRequired as e:
+                if not left:
+                    raise
+                headers = {**headers, "segq-challenge": solve(e.problem.get("challenge"))}
+            except Forbidden as e:
+                if e.code != "challenge_expired":  # this machine was asleep over it
+                    raise
+                del headers["segq-challenge"]
+        raise AssertionError("the last try returns or raises")
 
     def poll(self) -> Ticket:
         """Asks once; also tells segq that somebody still waits. `TicketGone`: it is over."""

@@ -70,6 +70,11 @@ public abstract class ApiException extends SegqException {
         Conflict(Said s) { super(s); }
     }
 
+    /** 428: the join costs some work ({@code problem()} has the challenge; docs/challenge.md). */
+    public static final class ChallengeRequired extends ApiException {
+        ChallengeRequired(Said s) { super(s); }
+    }
+
     /** 429: too many requests, or (wait_too_long) a line that is too long. */
     public static final class TooFast extends ApiException {
         TooFast(Said s) { super(s); }
@@ -145,6 +150,7 @@ public abstract class ApiException extends SegqException {
             case 403 -> new Forbidden(s);
             case 404 -> new NotFound(s);
             case 409 -> new Conflict(s);
+            case 428 -> new ChallengeRequired(s);
             case 429 -> new TooFast(s);
             default -> new BadRequest(s);
         };

@@ -84,6 +84,25 @@ Test(challenge, cut_and_foreign_texts_are_invalid)
     }
 }
 
+/* Its first half is told; the second is what is worked for. */
+Test(challenge, a_key_that_only_begins_right_is_no_answer)
+{
+    char text[1500], answer[2000], *at;
+    size_t n;
+
+    cr_assert_eq(sodium_base642bin((uint8_t *)text, sizeof(text) - 1, by_altcha, strlen(by_altcha), NULL, &n, NULL,
+                                   sodium_base64_VARIANT_ORIGINAL), 0);
+    text[n] = '\0';
+    at = strstr(text, "\"derivedKey\":\"");
+    cr_assert(at != NULL);
+    at[14 + 63] = at[14 + 63] == '0' ? '1' : '0';
+    sodium_bin2base64(answer, sizeof(answer), (uint8_t *)text, n, sodium_base64_VARIANT_ORIGINAL);
+    cr_expect_eq(check(answer, END_S - 1), CHALLENGE_UNSOLVED);
+    at[14 + 63] = 'x';
+    sodium_bin2base64(answer, sizeof(answer), (uint8_t *)text, n, sodium_base64_VARIANT_ORIGINAL);
+    cr_expect_eq(check(answer, END_S - 1), CHALLENGE_UNSOLVED);
+}
+
 /* A router whose clock is ahead gives it less time; one far behind refuses what would last too long. */
 Test(challenge, it_is_good_until_its_end_and_not_before_its_time)
 {

@@ -207,8 +207,9 @@ function listAnew(choose) {
 
 // Only those of a key, with a label, of a time, or the one of a name.
 function askSift() {
+  if ($('sift-name').value.trim()) for (const id of ['key', 'label', 'since', 'until']) $('sift-' + id).value = ''; // it means one task
   const text = id => $('sift-' + id).value.trim(), at = id => text(id) && new Date(text(id)).toISOString();
-  const is = text('name') ? { name: text('name') } : { key: text('key'), label: text('label'), since: at('since'), until: at('until') };
+  const is = { name: text('name'), key: text('key'), label: text('label'), since: at('since'), until: at('until') };
   listAnew(() => { sift = Object.fromEntries(Object.entries(is).filter(([, v]) => v)); });
 }
 

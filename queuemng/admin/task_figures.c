@@ -230,7 +230,7 @@ static void add_budget(void *ctx, const void *view)
         l->list, json_pack("{s:s,s:I,s:s,s:o,s:o,s:o,s:o,s:o}", "name", v->def->name, "version",
                            (json_int_t)v->version, "limited_by", v->limited_by, "whole",
                            bears_json(v->whole), "used", bears_json(v->used), "held",
-                           bears_json(v->held), "rates", admin_unit_rates(&v->def->rates, &v->sum, NULL), "members",
+                           bears_json(v->held), "rates", admin_unit_rates(&v->def->rates, &v->sum, v->meter), "members",
                            members.list));
 }
 

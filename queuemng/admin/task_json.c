@@ -153,7 +153,7 @@ static void waits_for(const struct msg_task_get_ans *m, const struct mng_part_vi
     else if ((m->limited & CLOSED_BUDGET) != 0)
         snprintf(out, cap, "endpoint %s has no more of budget %s now", p->endpoint, m->limited_by);
     else if ((m->limited & CLOSED_WINDOW) != 0)
-        snprintf(out, cap, "endpoint %s has used what its calendar window has room for: the next one begins at "
+        snprintf(out, cap, "endpoint %s has used what its calendar window, or its budget's, has room for: the next one begins at "
                  "limited_until", m->limited_by);
     else if (is_call(p))
         waits_for_call(m, p, out, cap);

@@ -9,6 +9,7 @@
 #include "common/base/versions.h"
 #include "queuemng/chain/lifecycle.h"
 #include "queuemng/nodes/directory.h"
+#include "queuemng/state/meters.h"
 #include "queuemng/state/defined.h"
 #include "queuemng/state/marks.h"
 #include "queuemng/state/node.h"
@@ -263,8 +264,11 @@ static int load_tasks(struct mng *m, const char *key, json_t *j, struct err *e)
 static int load_budget(struct mng *m, const char *key, json_t *j, struct err *e)
 {
     void *x;
+    int rc = defined_load(m, DEF_BUDGET, key, j, &x, e);
 
-    return defined_load(m, DEF_BUDGET, key, j, &x, e);
+    if (rc == 0)
+        meters_load(((struct mbudget *)x)->meter, json_object_get(j, "windows"));
+    return rc;
 }
 
 static int load_sched(struct mng *m, const char *key, json_t *j, struct err *e)

@@ -350,7 +350,7 @@ static void add_units(const struct mng *m, const struct mbudget *b, struct endpo
 void mng_each_budget(const struct mng *m, mng_each_fn fn, void *ctx)
 {
     each_budget(m, b) {
-        struct mng_budget_view v = { .def = &b->def, .version = b->version,
+        struct mng_budget_view v = { .meter = b->meter, .def = &b->def, .version = b->version,
                                      .limited_by = b->release.limited_by, .whole = b->whole,
                                      .held = budget_held(m, b) };
 

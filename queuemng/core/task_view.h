@@ -141,6 +141,7 @@ struct mng_budget_view {
     uint64_t version;
     const char *limited_by;    /* the metric; "fixed", "fallback"; "" without a rate */
     struct bears whole, used;  /* now; ENDPOINT_ANY: any. used: the sum of its members' */
+    const struct meter *meter; /* calendar windows of UNIT_RATES_MAX rates; number 0: none */
     struct bears held;         /* part that cannot be given to others: release/budgets.h */
     struct endpoint_row sum;   /* used[]: units that are gone from the room of each of its rates in units */
 };

@@ -63,7 +63,7 @@ int unit_rates_check(const struct cfg_list *rates, bool calendar, struct err *e)
         if (r[i].window == WINDOW_SLIDING)
             continue;
         if (!calendar)
-            return err_set(e, SQ_EINVAL, "rates: window: calendar is for endpoints and their targets; here it is "
+            return err_set(e, SQ_EINVAL, "rates: window: calendar is for endpoints, their targets and budgets; here it is "
                            "sliding");
         if (r[i].per == PER_SECOND)
             return err_set(e, SQ_EINVAL, "rates: a calendar window is a minute, an hour or a day");

@@ -5,6 +5,7 @@
 
 #include "common/base/log.h"
 #include "queuemng/state/defined.h"
+#include "queuemng/state/meters.h"
 #include "queuemng/state/queue.h"
 #include "queuemng/state/slots.h"
 #include "queuemng/state/state.h"
@@ -158,9 +159,9 @@ struct bears budget_part(const struct mng *m, const struct mendpoint *x)
     return part;
 }
 
-const struct mbudget *budget_with_units(const struct mng *m, const struct mendpoint *x)
+struct mbudget *budget_with_units(const struct mng *m, const struct mendpoint *x)
 {
-    const struct mbudget *b = budget_of(m, &x->def.budget);
+    struct mbudget *b = budget_of(m, &x->def.budget);
 
     return b != NULL && b->def.rates.n > 0 ? b : NULL;
 }
@@ -385,6 +386,25 @@ void budget_remove(struct mng *m, void *x)
 
 /* ---- defined --------------------------------------------------------------------- */
 
+static void windows_move(struct mng *m, struct mbudget *b, const struct budget_def *d)
+{
+    size_t from[UNIT_RATES_MAX];
+
+    meters_move(b->meter, &b->def.rates, &d->rates, from);
+    each_endpoint_of(m, b, x)
+        each_share(x, s)
+            meters_move_given(s, from, x->def.rates.n);
+}
+
+void budget_put(struct mng *m, const struct mbudget *b)
+{
+    json_t *j = defined_json(DEF_BUDGET, b), *windows = meters_json(b->meter, &b->def.rates);
+
+    if (windows != NULL)
+        (void)json_object_set_new(j, "windows", windows);
+    defined_put(m, DEF_BUDGET, b, j);
+}
+
 static int change(struct mng *m, struct mbudget *b, const struct budget_def *d, struct err *e)
 {
     int rc = 0;
@@ -399,6 +419,7 @@ static int change(struct mng *m, struct mbudget *b, const struct budget_def *d, 
             rc = err_wrap(e, "endpoint %s", x->def.name);
     if (rc < 0)
         return rc;
+    windows_move(m, b, d);
     rc = defined_change(DEF_BUDGET, b, d, e);
     if (rc == 0) {
         b->release = (struct release){ 0 };
@@ -411,8 +432,10 @@ int budget_define(struct mng *m, void *x, const void *def, struct err *e)
 {
     const struct budget_def *d = def;
     struct mbudget *b = x;
-    int rc = 0;
+    int rc = meters_known(m, &d->rates, e);
 
+    if (rc < 0)
+        return err_wrap(e, "budget %s", d->name);
     if (b != NULL)
         rc = change(m, b, d, e);
     else if (m->budgets.n >= BUDGETS_MAX)
@@ -420,7 +443,7 @@ int budget_define(struct mng *m, void *x, const void *def, struct err *e)
     else if ((b = defined_new(m, DEF_BUDGET, d)) == NULL)
         rc = err_set(e, SQ_ENOMEM, "budget %s: out of memory", d->name);
     if (rc == 0) {
-        defined_put(m, DEF_BUDGET, b, defined_json(DEF_BUDGET, b));
+        budget_put(m, b);
         log_info("event=budget_changed budget=%s version=%llu", d->name, (unsigned long long)b->version);
     }
     return rc;

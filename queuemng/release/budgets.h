@@ -31,7 +31,7 @@ double budget_rate(const struct mng *m, const struct mqueue *q);
 /* An endpoint's part; without a budget, any. */
 struct bears budget_part(const struct mng *m, const struct mendpoint *x);
 /* Returns its budget, if that has rates in units: bears.shared is the endpoint's part of them; NULL. */
-const struct mbudget *budget_with_units(const struct mng *m, const struct mendpoint *x);
+struct mbudget *budget_with_units(const struct mng *m, const struct mendpoint *x);
 /* Returns what no member of its budget holds; without a budget, any. */
 struct bears budget_unheld(const struct mng *m, const struct mendpoint *x);
 
@@ -53,6 +53,8 @@ SQ_CHECK int budget_define(struct mng *m, void *budget, const void *def, struct 
 /* SQ_ECONFLICT: it has members. */
 SQ_CHECK int budget_may_remove(const struct mng *m, const void *budget, bool final, struct err *e);
 void budget_remove(struct mng *m, void *budget);
+/* Stores it, with its windows. */
+void budget_put(struct mng *m, const struct mbudget *b);
 
 /* May it name this budget? SQ_EINVAL: there is none; a queue must count who is inside, if the budget
  * has max_active; an endpoint with `rates` rates in units and the budget have too many together. */

@@ -34,6 +34,7 @@ struct mbudget { /* limits that queues and endpoints share that name it; their p
     uint64_t version;       /* version of the definition */
     struct release release; /* controller of its limits by metrics */
     struct bears whole;     /* now */
+    struct meter meter[UNIT_RATES_MAX]; /* calendar windows of its rates; stored */
     uint64_t queues_slots;  /* held by its queues, when mng.count_no was counted_no; then */
     const struct mqueue *asked; /* asked, and may hold more than these: */
     uint64_t asked_slots, counted_no;

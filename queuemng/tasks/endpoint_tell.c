@@ -103,7 +103,7 @@ static void put_state(struct arena *a, const struct mendpoint *x, struct msg_end
 }
 
 /* Rates in units: its own, then its budget's, as many as it has room for. */
-static void put_units(struct arena *a, const struct mendpoint *x, const struct mbudget *b, const struct mshare *s,
+static void put_units(struct arena *a, struct mendpoint *x, struct mbudget *b, const struct mshare *s,
                       struct msg_endpoint *g)
 {
     const struct endpoint_def *d = &x->def;
@@ -118,7 +118,7 @@ static void put_units(struct arena *a, const struct mendpoint *x, const struct m
     }
     g->unit_window = arena_array(a, WINDOW_NUMBERS * UNIT_RATES_MAX, sizeof(uint64_t));
     if (g->unit_window != NULL)
-        g->n_unit_window = windows_numbers(x, s, g->unit_window);
+        g->n_unit_window = windows_numbers(x, b, s, g->unit_window);
     g->unit_part = s->said.units;
     g->unit_kept = s->kept;
     g->shared_part = s->said.shared;
@@ -128,7 +128,7 @@ static void put_units(struct arena *a, const struct mendpoint *x, const struct m
     g->on_quota = (uint32_t)d->on_quota;
 }
 
-void endpoint_tell(struct mng *m, const struct mendpoint *x, struct mshare *s)
+void endpoint_tell(struct mng *m, struct mendpoint *x, struct mshare *s)
 {
     struct arena *a = &m->out->box.mem;
     const struct endpoint_def *d = &x->def;

@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "queuemng/release/budgets.h"
+#include "queuemng/state/meters.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/call_routes.h"
 #include "queuemng/tasks/endpoint_tell.h"
@@ -84,7 +85,7 @@ static uint64_t burst_of(const struct mendpoint *x, uint64_t rate, uint64_t whol
 
 /* over: more slots are held than there are: calls of before a change, so nobody may begin more than it
  * was told. */
-static void say(struct mng *m, const struct mendpoint *x, struct mshare *s, uint64_t whole_rate, bool over)
+static void say(struct mng *m, struct mendpoint *x, struct mshare *s, uint64_t whole_rate, bool over)
 {
     struct bears v = { u64_min(s->held.rate, s->claim.aim.rate), u64_min(s->held.slots, s->claim.aim.slots),
                        u64_min(s->held.units, s->claim.aim.units), u64_min(s->held.shared, s->claim.aim.shared) };
@@ -259,12 +260,6 @@ static void need_now(struct mng *m, struct mshare *s)
     m->tasks.split = true;
 }
 
-static void look_at_windows(struct mng *m, struct mendpoint *x)
-{
-    if (windows_look(m, x))
-        put_later(m, x);
-}
-
 void on_endpoint_status(struct mng *m, struct mtask_node *n, const struct msg_endpoint_status *g)
 {
     if (g->epoch != m->epoch || !n->registered)
@@ -290,7 +285,7 @@ void on_endpoint_status(struct mng *m, struct mtask_node *n, const struct msg_en
             continue;
         in_force(m, x, found);
         quotas_left_hear(m, x, &g->v[i]);
-        look_at_windows(m, x);
+        windows_look(m, x);
     }
 }
 
@@ -340,7 +335,7 @@ void demand_second(struct mng *m)
         }
         claim_says(&x->claim, all);
         quotas_left_spread(m, x);
-        look_at_windows(m, x);
+        windows_look(m, x);
         m->tasks.split = true;
     }
 }
@@ -447,7 +442,7 @@ static int endpoint_change(struct mng *m, struct mendpoint *x, const struct endp
     if (strcmp(told, told_was) != 0)
         quotas_left_forget(x);
     copy_text(was, sizeof(was), x->def.url);
-    windows_change(x, &d->rates);
+    windows_change(m, x, &d->rates, d->budget.name);
     rc = defined_change(DEF_ENDPOINT, x, d, e);
     if (rc == 0)
         rc = targets_follow(m, x, was, e);
@@ -463,10 +458,10 @@ static int define(struct mng *m, struct mendpoint *x, const struct endpoint_def 
                   struct err *e)
 {
     const struct endpoint_target *t = d->targets.v;
-    int rc = windows_known(m, &d->rates, e);
+    int rc = meters_known(m, &d->rates, e);
 
     for (size_t i = 0; i < d->targets.n && rc == 0; i++)
-        rc = windows_known(m, &t[i].rates, e);
+        rc = meters_known(m, &t[i].rates, e);
     if (rc < 0 || budget_named(m, &d->budget, d->rates.n, e) < 0)
         return err_wrap(e, "endpoint %s", d->name);
     return x == NULL ? endpoint_make(m, d, own_pool && !has_pool(m, d->name), e)

@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "queuemng/state/meters.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/records.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/table.h"
 #include "queuemng/tasks/targets.h"
-#include "queuemng/tasks/windows.h"
 
 struct stored_part {
     part_no no;
@@ -96,7 +96,7 @@ static json_t *shares_json(const struct mendpoint *x)
 
 static void endpoint_put(struct mng *m, const struct mendpoint *x)
 {
-    json_t *j = defined_json(DEF_ENDPOINT, x), *windows = windows_json(x);
+    json_t *j = defined_json(DEF_ENDPOINT, x), *windows = meters_json(x->meter, &x->def.rates);
 
     if (json_object_set_new(j, "shares", shares_json(x)) < 0 ||
         (x->targets.n > 0 && json_object_set_new(j, "targets", targets_json(x, shares_json)) < 0) ||
@@ -277,7 +277,7 @@ int endpoint_load(struct mng *m, const char *key, json_t *j, struct err *e)
     list_init(&p->names);
     p->tripped = json_is_true(json_object_get(j, "tripped"));
     p->resets = (uint64_t)json_integer_value(json_object_get(j, "resets"));
-    windows_load(p, json_object_get(j, "windows"));
+    meters_load(p->meter, json_object_get(j, "windows"));
     rc = shares_load(m, p, j);
     if (rc == 0)
         rc = targets_load(m, p, json_object_get(j, "targets"));

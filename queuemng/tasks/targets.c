@@ -12,6 +12,7 @@
 #include "queuemng/tasks/endpoint_tell.h"
 #include "queuemng/tasks/names.h"
 #include "queuemng/tasks/table.h"
+#include "queuemng/state/meters.h"
 #include "queuemng/tasks/windows.h"
 
 #define LOG_MODULE "tasks"
@@ -110,7 +111,7 @@ static int fit(struct mendpoint *t, const struct endpoint_target *g)
     if (rc == 0 && g != NULL)
         rc = cfg_copy_keys(&d.rates, rates_key, &g->rates);
     if (rc == 0 && t->version != 0) /* else it is loaded, or new */
-        windows_change(t, &d.rates);
+        windows_change(NULL, t, &d.rates, "");
     if (rc < 0) {
         cfg_clear(&d, endpoint_def_keys);
         return rc;
@@ -292,7 +293,7 @@ void targets_drop(struct mng *m, const struct mendpoint *x)
 
 static json_t *target_json(const struct mendpoint *t, json_t *shares)
 {
-    json_t *windows = windows_json(t);
+    json_t *windows = meters_json(t->meter, &t->def.rates);
     json_t *j = json_pack("{s:I,s:s,s:o}", "no", (json_int_t)t->no, "url", t->def.url, "shares", shares);
 
     if (t->address[0] != 0)
@@ -328,6 +329,6 @@ struct mendpoint *target_load(struct mendpoint *x, json_t *j)
     if (t != NULL && address != NULL)
         t->gone = json_is_true(json_object_get(j, "gone"));
     if (t != NULL)
-        windows_load(t, json_object_get(j, "windows"));
+        meters_load(t->meter, json_object_get(j, "windows"));
     return t;
 }

@@ -4,24 +4,76 @@
 #include <string.h>
 
 #include "queuemng/policy/unit_rate_def.h"
+#include "queuemng/release/budgets.h"
+#include "queuemng/state/meters.h"
 #include "queuemng/state/state.h"
+#include "queuemng/tasks/table.h"
 
-static const struct unit_rate_def *rate_at(const struct mendpoint *x, unsigned k)
+struct kth { /* a window of the endpoint's own, or of its budget's */
+    const struct unit_rate_def *rate;
+    struct meter *meter; /* NULL: the rate has none */
+};
+
+static struct kth kth(struct mendpoint *x, struct mbudget *b, size_t k)
 {
-    const struct unit_rate_def *r = x->def.rates.v;
+    const struct cfg_list *rates = &x->def.rates;
+    struct meter *meter = x->meter;
+    const struct unit_rate_def *r;
 
-    return k < x->def.rates.n && r[k].window == WINDOW_CALENDAR ? &r[k] : NULL;
+    if (k >= rates->n) {
+        if (b == NULL || (k -= rates->n) >= b->def.rates.n)
+            return (struct kth){ 0 };
+        rates = &b->def.rates;
+        meter = b->meter;
+    }
+    r = rates->v;
+    return r[k].window == WINDOW_CALENDAR ? (struct kth){ &r[k], &meter[k] } : (struct kth){ 0 };
 }
 
-#define each_window(x, k, r)                                                                 \
-    for (unsigned k = 0; k < UNIT_RATES_MAX && k < (x)->def.rates.n; k++)                    \
-        for (const struct unit_rate_def *r = rate_at(x, k); r != NULL; r = NULL)
+#define each_window(x, b, k, w)                      \
+    for (unsigned k = 0; k < UNIT_RATES_MAX; k++)    \
+        for (struct kth w = kth(x, b, k); w.meter != NULL; w.meter = NULL)
 
-static bool any(const struct mendpoint *x)
+struct group { /* all whose calls take of the same windows: an endpoint, or those of its budget */
+    struct mbudget *b; /* NULL: it has none with windows */
+    struct mendpoint **v;
+    size_t n, shares;
+};
+
+#define each_of(g, x)                          \
+    for (size_t x##_i = 0; x##_i < (g)->n; x##_i++) \
+        for (struct mendpoint *x = (g)->v[x##_i]; x != NULL; x = NULL)
+
+static bool is_with(const struct mendpoint *x, const struct mendpoint *other)
 {
-    each_window (x, k, r)
-        return true;
-    return false;
+    return strcmp(x->def.budget.name, other->def.budget.name) == 0;
+}
+
+static bool group_of(struct mng *m, struct mendpoint *x, struct group *g)
+{
+    size_t most = 1;
+
+    *g = (struct group){ .b = budget_with_units(m, x) };
+    if (g->b != NULL && !meters_any(&g->b->def.rates))
+        g->b = NULL;
+    if (g->b == NULL && !meters_any(&x->def.rates))
+        return false;
+    if (g->b != NULL)
+        most = m->tasks.endpoints.n;
+    g->v = arena_array(&m->out->box.mem, most, sizeof(struct mendpoint *));
+    if (g->v == NULL) {
+        m->out->box.failed = true;
+        return false;
+    }
+    if (g->b == NULL)
+        g->v[g->n++] = x;
+    else
+        each_endpoint(m, other)
+            if (is_with(x, other))
+                g->v[g->n++] = other;
+    each_of(g, other)
+        g->shares += other->shares.n;
+    return true;
 }
 
 static struct purse said(const struct mshare *s, unsigned k)
@@ -30,26 +82,26 @@ static struct purse said(const struct mshare *s, unsigned k)
 }
 
 /* Each of its windows has what its next call needs: what only one had would be taken from others in vain. */
-static bool can_have(const struct mendpoint *x, const struct mshare *s)
+static bool can_have(const struct group *g, struct mendpoint *x, const struct mshare *s)
 {
-    each_window (x, k, r) {
+    each_window (x, g->b, k, w) {
         const struct purse has = said(s, k);
 
-        if (!meter_can_give(&x->meter[k], &has, s->given[k], s->st.needs))
+        if (!meter_can_give(w.meter, &has, s->given[k], s->st.needs))
             return false;
     }
     return true;
 }
 
-static bool give(struct mng *m, struct mendpoint *x, struct mshare *s)
+static bool give(struct mng *m, const struct group *g, struct mendpoint *x, struct mshare *s)
 {
-    bool can = can_have(x, s), gives = false;
+    bool can = can_have(g, x, s), gives = false;
 
-    each_window (x, k, r) {
+    each_window (x, g->b, k, w) {
         const struct purse has = said(s, k);
-        uint64_t given = meter_hears(&x->meter[k], &has, s->given[k]);
+        uint64_t given = meter_hears(w.meter, &has, s->given[k]);
 
-        given = meter_gives(&x->meter[k], &has, given, can ? s->st.needs : 0, (unsigned)x->shares.n);
+        given = meter_gives(w.meter, &has, given, can ? s->st.needs : 0, (unsigned)g->shares);
         if (given == s->given[k])
             continue;
         s->given[k] = given;
@@ -72,159 +124,114 @@ static bool is_ready(const struct mshare *s)
 
 /* The one that was refused the longest ago, and can have what it needs now: so neither a call of more than the
  * window nor one of most of it waits for ever while those of other nodes fit. */
-static struct mshare *first(const struct mendpoint *x)
+static struct mshare *first(const struct group *g, struct mendpoint **of)
 {
     struct mshare *first = NULL;
 
-    each_share(x, s)
-        if (s->refused != 0 && is_here(s) && can_have(x, s) && (first == NULL || s->refused < first->refused))
-            first = s;
+    each_of (g, x)
+        each_share(x, s)
+            if (s->refused != 0 && is_here(s) && can_have(g, x, s) && (first == NULL || s->refused < first->refused)) {
+                first = s;
+                *of = x;
+            }
     return first;
 }
 
-static bool begins(struct mng *m, struct mendpoint *x, unsigned k, const struct unit_rate_def *r)
+static bool begins(struct mng *m, const struct group *g, const struct kth *w)
 {
-    const struct zone z = { m->opts.zones, r->zone };
-    struct meter_window w;
+    const struct zone z = { m->opts.zones, w->rate->zone };
+    struct meter_window at;
 
-    if (!meter_is_over(&x->meter[k], m->sched_ms) || !meter_window_at(&w, unit_rate_seconds(r), &z, m->sched_ms))
+    if (!meter_is_over(w->meter, m->sched_ms) || !meter_window_at(&at, unit_rate_seconds(w->rate), &z, m->sched_ms))
         return false;
-    meter_begins(&x->meter[k], &w, (m->epoch << 32) + ++m->tasks.serials);
-    each_share(x, s) {
-        s->given[k] = 0;
-        s->gives = true;
-    }
+    meter_begins(w->meter, &at, (m->epoch << 32) + ++m->tasks.serials);
+    each_of (g, x)
+        each_window (x, g->b, k, other)
+            each_share(x, s)
+                if (other.meter == w->meter) {
+                    s->given[k] = 0;
+                    s->gives = true;
+                }
     return true;
 }
 
-bool windows_look(struct mng *m, struct mendpoint *x)
+static bool has_units(const struct group *g)
 {
-    bool had = true, has = true, changed = false;
+    bool has = true;
+
+    each_of (g, x)
+        each_window (x, g->b, k, w)
+            has &= w.meter->given < w.meter->units;
+    return has;
+}
+
+static bool look(struct mng *m, const struct group *g)
+{
+    bool had = has_units(g), changed = false;
+    struct mendpoint *of = NULL;
     struct mshare *s;
 
-    if (!any(x))
-        return false;
-    each_window (x, k, r) {
-        had &= x->meter[k].given < x->meter[k].units;
-        x->meter[k].units = (uint64_t)r->units;
-        changed |= begins(m, x, k, r);
-        if (x->meter[k].window.no == 0)
-            return changed; /* the zone is not known here */
-    }
-    while ((s = first(x)) != NULL) {
+    each_of (g, x)
+        each_window (x, g->b, k, w) {
+            w.meter->units = (uint64_t)w.rate->units;
+            changed |= begins(m, g, &w);
+            if (w.meter->window.no == 0)
+                return changed; /* the zone is not known here */
+        }
+    while ((s = first(g, &of)) != NULL) {
         if (!is_ready(s))
             return changed; /* the others wait for it */
-        changed |= give(m, x, s);
+        changed |= give(m, g, of, s);
     }
-    each_share(x, other)
-        if (is_ready(other))
-            changed |= give(m, x, other);
-    each_window (x, k, r)
-        has &= x->meter[k].given < x->meter[k].units;
-    if (had != has)
+    each_of (g, x)
         each_share(x, other)
-            other->gives = true; /* estimates of waits are others now */
+            if (is_ready(other))
+                changed |= give(m, g, x, other);
+    if (had != has_units(g))
+        each_of (g, x)
+            each_share(x, other)
+                other->gives = true; /* estimates of waits are others now */
     return changed;
 }
 
-/* The rate among those of before whose window goes on in this one: the same rate, else one of the same window whose own
- * rate is gone. UNIT_RATES_MAX: none. */
-static size_t goes_on(const struct mendpoint *x, const struct meter *meter, const struct cfg_list *rates, size_t k,
-                      unsigned used)
+void windows_look(struct mng *m, struct mendpoint *x)
 {
-    const struct unit_rate_def *r = rates->v, *b = x->def.rates.v;
-    size_t found = UNIT_RATES_MAX;
+    struct group g;
 
-    for (size_t i = x->def.rates.n; i-- > 0;) {
-        bool kept = false;
-
-        if ((used >> i & 1) != 0 || !unit_rate_same_window(&b[i], &r[k]))
-            continue;
-        if (b[i].units == r[k].units)
-            return i;
-        for (size_t o = 0; o < rates->n; o++)
-            kept |= unit_rate_same_window(&b[i], &r[o]) && b[i].units == r[o].units;
-        if (!kept && meter[i].window.no != 0)
-            found = i;
-    }
-    return found;
+    if (!group_of(m, x, &g) || !look(m, &g))
+        return;
+    each_of (&g, other)
+        endpoint_put_later(m, other->of != NULL ? other->of : other);
+    if (g.b != NULL)
+        budget_put(m, g.b);
 }
 
-void windows_change(struct mendpoint *x, const struct cfg_list *rates)
+/* What of its budget it has follows behind its own. */
+void windows_change(const struct mng *m, struct mendpoint *x, const struct cfg_list *rates, const char *budget)
 {
-    size_t from[UNIT_RATES_MAX];
-    struct meter meter[UNIT_RATES_MAX];
-    unsigned used = 0;
+    const struct mbudget *b = strcmp(x->def.budget.name, budget) == 0 ? budget_with_units(m, x) : NULL;
+    size_t from[UNIT_RATES_MAX], n = x->def.rates.n;
 
-    memcpy(meter, x->meter, sizeof(meter));
-    for (size_t k = 0; k < UNIT_RATES_MAX; k++) {
-        from[k] = k < rates->n ? goes_on(x, meter, rates, k, used) : UNIT_RATES_MAX;
-        used |= from[k] < UNIT_RATES_MAX ? 1u << from[k] : 0;
-        x->meter[k] = from[k] < UNIT_RATES_MAX ? meter[from[k]] : (struct meter){ 0 };
-    }
-    each_share(x, s) {
-        uint64_t given[UNIT_RATES_MAX];
-
-        memcpy(given, s->given, sizeof(given));
-        for (size_t k = 0; k < UNIT_RATES_MAX; k++)
-            s->given[k] = from[k] < UNIT_RATES_MAX ? given[from[k]] : 0;
-    }
+    meters_move(x->meter, &x->def.rates, rates, from);
+    for (size_t k = 0; b != NULL && k < b->def.rates.n && rates->n + k < UNIT_RATES_MAX; k++)
+        from[rates->n + k] = n + k;
+    each_share(x, s)
+        meters_move_given(s, from, 0);
 }
 
-int windows_known(const struct mng *m, const struct cfg_list *rates, struct err *e)
+uint32_t windows_numbers(struct mendpoint *x, struct mbudget *b, const struct mshare *s, uint64_t *v)
 {
-    const struct unit_rate_def *r = rates->v;
-    int32_t offset;
+    uint32_t n = 0;
 
-    for (size_t k = 0; k < rates->n; k++)
-        if (!zone_offset(&(struct zone){ m->opts.zones, r[k].zone }, m->sched_ms / 1000, &offset))
-            return err_set(e, SQ_EINVAL, "rates: zone: there is no %s here", r[k].zone);
-    return 0;
-}
+    each_window (x, b, k, at) {
+        const struct meter *w = at.meter;
+        const uint64_t numbers[WINDOW_NUMBERS] = { w->window.no, (uint64_t)w->window.from_ms, (uint64_t)w->window.to_ms,
+                                                   s->given[k], w->units - u64_min(w->units, w->given) };
 
-uint32_t windows_numbers(const struct mendpoint *x, const struct mshare *s, uint64_t *v)
-{
-    bool any = false;
-
-    each_window (x, k, r) {
-        const struct meter *w = &x->meter[k];
-        const uint64_t n[WINDOW_NUMBERS] = { w->window.no, (uint64_t)w->window.from_ms, (uint64_t)w->window.to_ms,
-                                             s->given[k], w->units - u64_min(w->units, w->given) };
-
-        memcpy(&v[WINDOW_NUMBERS * k], n, sizeof(n));
+        memcpy(&v[WINDOW_NUMBERS * k], numbers, sizeof(numbers));
         if (w->window.no == 0)
             v[WINDOW_NUMBERS * k + 2] = 1; /* over */
-        any = true;
+        n = WINDOW_NUMBERS * (k + 1);
     }
-    return any ? WINDOW_NUMBERS * (uint32_t)x->def.rates.n : 0;
-}
-
-json_t *windows_json(const struct mendpoint *x)
-{
-    json_t *list = NULL;
-
-    each_window (x, k, r) {
-        const struct meter *w = &x->meter[k];
-
-        list = list != NULL ? list : json_array();
-        (void)json_array_append_new(list, json_pack("[I,I,I,I,I]", (json_int_t)k, (json_int_t)w->window.no,
-                                                    (json_int_t)w->window.from_ms, (json_int_t)w->window.to_ms,
-                                                    (json_int_t)w->given));
-    }
-    return list;
-}
-
-void windows_load(struct mendpoint *x, const json_t *j)
-{
-    const json_t *row;
-    size_t i;
-
-    json_array_foreach(j, i, row) {
-        json_int_t v[5] = { 0 };
-
-        for (size_t n = 0; n < ARRAY_LEN(v); n++)
-            v[n] = json_integer_value(json_array_get(row, n));
-        if (v[0] >= 0 && v[0] < UNIT_RATES_MAX)
-            x->meter[v[0]] = (struct meter){ { (uint64_t)v[1], v[2], v[3] }, 0, (uint64_t)v[4] };
-    }
+    return n;
 }

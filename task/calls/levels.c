@@ -22,7 +22,8 @@ static int64_t unfolded(uint64_t v)
     return (int64_t)(v >> 1 ^ (0 - (v & 1)));
 }
 
-/* epoch: its part; 0: there is none any more, or only rates of its budget (ENDPOINT_ANY). */
+/* epoch: its part; 0: there is none any more, or only rates of its budget (ENDPOINT_ANY), of which windows alone
+ * outlive a restart. */
 static struct trec record_of(const struct endpoint *ep, const struct trec *clock, msec_t now)
 {
     const struct quota *q = &ep->quota;
@@ -30,7 +31,8 @@ static struct trec record_of(const struct endpoint *ep, const struct trec *clock
 
     r.kind = TREC_QUOTA;
     r.name = (struct trec_text){ ep->name, (uint32_t)strlen(ep->name) };
-    r.epoch = ep->def.serial != 0 && quota_is_set(q) && ep->def.unit_part <= UNIT_PARTS ? ep->def.unit_part : 0;
+    if (ep->def.serial != 0 && quota_is_set(q))
+        r.epoch = ep->def.unit_part <= UNIT_PARTS ? ep->def.unit_part : q->purse[0].window.no != 0;
     r.hi = folded(quota_level(q, 0, now));
     r.digest = folded(quota_level(q, 1, now));
     r.most = folded(quota_level(q, 2, now));

@@ -85,7 +85,8 @@ struct cn {
     bool affinity;         /* by key, as far as slots go */
     bool calm;             /* all nodes and targets are well */
     bool units;            /* it has rates in units, and so has target b */
-    bool windows;          /* its rates are of windows of the calendar, and calls have up to CN_LARGE units */
+    bool windows;          /* its rates are of windows of the calendar, and calls have up to CN_LARGE units; */
+    bool by_budget;        /* that of a minute is its budget's */
     unsigned provides;     /* its provider answers so many in CN_WINDOW, and says what is left; 0: any, nothing */
     msec_t provided_at;    /* the begin of a window: */
     unsigned provided, refused_by; /* in it: requests that were answered; and 429 */
@@ -715,6 +716,17 @@ static inline void cn_tell_name(struct cn *c, unsigned which)
     pr_flush(r);
 }
 
+/* A letter for each calendar window. */
+static inline void cn_rates(char *out, size_t cap, const char *letters)
+{
+    size_t k = 0;
+
+    for (const char *o = letters; *o != '\0'; o++)
+        k += (size_t)snprintf(out + k, cap - k, "%s{\"units\": %d, \"per\": \"%s\", \"window\": \"calendar\"}%s",
+                              o == letters ? "[" : ", ", *o == 'M' ? CN_CALENDAR : *o == 'H' ? CN_HOUR : CN_DAY,
+                              *o == 'M' ? "minute" : *o == 'H' ? "hour" : "day", o[1] != '\0' ? "" : "]");
+}
+
 /* The endpoint as it is defined: what: bits of its targets; 0: the first, by url. */
 static inline void cn_define(struct cn *c, unsigned what)
 {
@@ -727,15 +739,26 @@ static inline void cn_define(struct cn *c, unsigned what)
     struct err e = { 0 };
     size_t n = 0;
 
-    if (c->windows) { /* in any order, beside one that comes and goes */
-        static const char *const order[] = { "MH", "HM", "DMH", "HDM" };
-        const char *o = order[rng_below(&c->w->r->rng, ARRAY_LEN(order))];
-        size_t k = (size_t)snprintf(rates, sizeof(rates), "\"rates\": [");
+    if (c->windows && c->by_budget) {
+        static const char *const of_budget[] = { "M", "DM" };
 
-        for (; *o != '\0'; o++)
-            k += (size_t)snprintf(rates + k, sizeof(rates) - k, "{\"units\": %d, \"per\": \"%s\", \"window\": \"calendar\"}%s",
-                                  *o == 'M' ? CN_CALENDAR : *o == 'H' ? CN_HOUR : CN_DAY,
-                                  *o == 'M' ? "minute" : *o == 'H' ? "hour" : "day", o[1] != '\0' ? ", " : "], ");
+        snprintf(list, sizeof(list), "{\"name\": \"gpu\", \"rates\": ");
+        cn_rates(list + strlen(list), sizeof(list) - strlen(list), of_budget[rng_below(&c->w->r->rng, 2)]);
+        strcat(list, "}");
+        if (c->w->r->m != NULL && pr_budget(c->w->r, list, &e) < 0)
+            MV_BAD(c->w, "%s", e.text);
+        snprintf(list, sizeof(list), "\"url\": \"http://a/\"");
+        n = (size_t)snprintf(rates, sizeof(rates), "\"budget\": \"gpu\", \"rates\": ");
+        cn_rates(rates + n, sizeof(rates) - n, "H");
+        strcat(rates, ", ");
+        n = 0;
+    } else if (c->windows) { /* in any order, beside one that comes and goes */
+        static const char *const order[] = { "MH", "HM", "DMH", "HDM" };
+
+        n = (size_t)snprintf(rates, sizeof(rates), "\"rates\": ");
+        cn_rates(rates + n, sizeof(rates) - n, order[rng_below(&c->w->r->rng, ARRAY_LEN(order))]);
+        strcat(rates, ", ");
+        n = 0;
     }
     if (c->units) {
         snprintf(b, sizeof(b), ", \"rates\": [{\"units\": %d, \"per\": \"second\"}]", CN_UNITS_B);

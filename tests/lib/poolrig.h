@@ -659,6 +659,23 @@ static inline int pr_endpoint(struct pr *r, const char *json, struct err *e)
     return rc;
 }
 
+static inline int pr_budget(struct pr *r, const char *json, struct err *e)
+{
+    struct budget_def d = { 0 };
+    struct cfg_node *doc = NULL;
+    int rc = cfg_parse_json(&doc, json, strlen(json), e);
+
+    if (rc == 0)
+        rc = cfg_bind(&d, sizeof(d), budget_def_keys, doc, NULL, e);
+    if (rc == 0)
+        rc = mng_define(r->m, DEF_BUDGET, r->now, &d, &r->out, e);
+    if (rc == 0)
+        pr_flush(r);
+    cfg_clear(&d, budget_def_keys);
+    cfg_node_free(doc);
+    return rc;
+}
+
 static inline struct pr *pr_new(uint64_t seed)
 {
     struct pr *r = calloc(1, sizeof(*r));

@@ -53,6 +53,7 @@ static bool run(uint64_t seed, bool shared, enum mode mode, uint64_t sum[11])
     c->readers.on = mode == READS;
     c->units = mode == UNITS;
     c->windows = mode == WINDOWS;
+    c->by_budget = c->windows && seed % 3 == 0;
     c->discovers = mode == NAMES;
     c->targets = mode == TARGETS || mode == NAMES || ((c->units || c->windows) && seed % 2 != 0);
     c->affinity = w->keys = (mode == TARGETS || mode == NAMES) && seed % 2 == 0;
@@ -426,7 +427,7 @@ Test(sim_call_nodes, units_2)
 }
 
 /* Windows of the calendar, and calls of more than one has, over a quarter of an hour of kills, moves and other
- * managers, with targets in every second seed. */
+ * managers, with targets in every second seed; in every third one window is a budget's. */
 Test(sim_call_nodes, calendar_windows)
 {
     uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1), bad = 0, sum[11] = { 0 };

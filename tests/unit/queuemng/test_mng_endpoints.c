@@ -592,16 +592,9 @@ Test(mng_tasks, a_route_that_is_none_is_told_why)
 
 static void budget(struct pr *r, const char *json)
 {
-    struct budget_def d = { 0 };
-    struct cfg_node *doc = NULL;
     struct err e = { 0 };
 
-    cr_assert_eq(cfg_parse_json(&doc, json, strlen(json), &e), 0, "%s", e.text);
-    cr_assert_eq(cfg_bind(&d, sizeof(d), budget_def_keys, doc, NULL, &e), 0, "%s", e.text);
-    cr_assert_eq(mng_define(r->m, DEF_BUDGET, r->now, &d, &r->out, &e), 0, "%s", e.text);
-    pr_flush(r);
-    cfg_clear(&d, budget_def_keys);
-    cfg_node_free(doc);
+    cr_assert_eq(pr_budget(r, json, &e), 0, "%s", e.text);
 }
 
 /* For so long at most `most` calls of both endpoints are at their targets. */
@@ -829,4 +822,84 @@ Test(mng_tasks, nodes_can_report_all_endpoints_and_targets)
     cr_expect_eq(pr_endpoint(r, E(""), &e), SQ_ECONFLICT);
     cr_expect_eq(pr_endpoint(r, "{\"name\": \"e1\", \"url\": \"http://b/\"}", &e), 0, "%s", e.text);
     pr_free(r);
+}
+
+#define F(more) "{\"name\": \"f\", \"url\": \"http://b/\", \"budget\": \"gpu\"" more "}"
+
+/* J28, J35: of both endpoints at all nodes together, over managers that end amid a window and nodes that are killed. */
+Test(mng_tasks, a_calendar_window_of_a_budget_is_given_once_to_all_its_endpoints)
+{
+    struct pr *r = rig(2, "{\"match\": \"*\"}");
+    unsigned full = 0, of[2] = { 0 };
+    struct err e = { 0 };
+
+    r->longest = 100;
+    budget(r, "{\"name\": \"gpu\", \"rates\": [" WINDOW(100, "minute") "]}");
+    cr_assert_eq(pr_endpoint(r, E(", \"budget\": \"gpu\""), &e), 0, "%s", e.text);
+    cr_assert_eq(pr_endpoint(r, F(""), &e), 0, "%s", e.text);
+    cr_expect_eq(pr_budget(r, "{\"name\": \"g\", \"rates\": [{\"units\": 1, \"window\": \"calendar\", "
+                           "\"zone\": \"No/Where\"}]}", &e), SQ_EINVAL);
+    cr_expect_str_eq(e.text, "budget g: rates: zone: there is no No/Where here");
+    r->node[1].endpoint[1].cost = 30;
+    for (unsigned minute = 0; minute < 20; minute++) {
+        pr_run(r, 25000);
+        if (minute % 3 == 1) {
+            pr_manager_end(r);
+            pr_run(r, 2000);
+            pr_manager_begin(r);
+        }
+        if (minute % 4 == 2)
+            pr_node_run(r, 0, minute % 8 != 2);
+        pr_run(r, 35000);
+    }
+    for (unsigned i = 0; i < PC_MINUTES; i++) {
+        unsigned sum = 0;
+
+        for (unsigned k = 0; k < 2; k++)
+            for (unsigned n = 0; n < 2; n++) {
+                sum += r->node[n].endpoint[k].begun[i];
+                of[k] += r->node[n].endpoint[k].begun[i];
+            }
+        cr_expect_leq(sum, 100, "%u in %u", sum, i);
+        full += sum >= 90;
+    }
+    cr_expect_geq(full, 8, "%u windows are used", full);
+    cr_expect(of[0] > 100 && of[1] > 100, "%u, %u", of[0], of[1]);
+    done(r);
+}
+
+Test(mng_tasks, a_window_of_a_budget_goes_on_where_its_rates_and_those_of_an_endpoint_change)
+{
+    struct pr *r = rig(1, "{\"match\": \"*\"}");
+    struct err e = { 0 };
+    const struct mendpoint *x;
+    const struct mbudget *b;
+    const struct mshare *s;
+    uint64_t no, given, all;
+
+    r->longest = 100;
+    budget(r, "{\"name\": \"gpu\", \"rates\": [" WINDOW(1000, "day") "]}");
+    cr_assert_eq(pr_endpoint(r, E(", \"budget\": \"gpu\""), &e), 0, "%s", e.text);
+    pr_run(r, 5000);
+    b = list_entry(list_first(&r->m->budgets), struct mbudget, in);
+    x = list_entry(list_first(&r->m->tasks.endpoints), struct mendpoint, in);
+    s = list_entry(list_first(&x->shares), struct mshare, in);
+    no = b->meter[0].window.no;
+    given = s->given[0];
+    cr_assert(no != 0 && given > 0 && b->meter[0].given == given, "%lu %lu", no, given);
+    cr_assert_eq(pr_endpoint(r, E(", \"budget\": \"gpu\", \"rates\": [" WINDOW(50, "minute") "]"), &e), 0, "%s", e.text);
+    cr_expect(s->given[1] == given || s->given[1] == b->meter[0].given, "behind its own");
+    budget(r, "{\"name\": \"gpu\", \"rates\": [" WINDOW(600, "hour") ", " WINDOW(1000, "day") "]}");
+    cr_expect_eq(b->meter[1].window.no, no);
+    cr_expect_geq(s->given[2], given);
+    pr_run(r, 3000);
+    cr_expect_eq(b->meter[1].window.no, no);
+    cr_expect(b->meter[0].window.no > no && x->meter[0].window.no > no);
+    cr_expect_eq(s->given[2], b->meter[1].given);
+    all = b->meter[1].given;
+    cr_assert_eq(pr_endpoint(r, E(""), &e), 0, "%s", e.text);
+    cr_expect(s->given[0] == 0 && s->given[1] == 0 && s->given[2] == 0);
+    cr_assert_eq(pr_endpoint(r, E(", \"budget\": \"gpu\""), &e), 0, "%s", e.text);
+    cr_expect_eq(b->meter[1].given, all, "what it had is gone from that window");
+    done(r);
 }

@@ -26,7 +26,7 @@ static void end(void)
 
 TestSuite(quotas, .init = begin, .fini = end);
 
-static struct endpoint *told(uint64_t serial, uint64_t part, uint64_t kept)
+static struct endpoint *told_of(uint64_t serial, uint64_t part, uint64_t kept, const uint64_t *window)
 {
     struct msg_endpoint m = { .epoch = EPOCH, .name = "gen", .serial = serial, .url = "http://gen",
                               .max_concurrent = 10, .burst = 1, .deadline_ms = 1000, .connect_timeout_ms = 100,
@@ -35,9 +35,20 @@ static struct endpoint *told(uint64_t serial, uint64_t part, uint64_t kept)
                               .key_file = "", .proxy = "", .budget = "", .of = "", .used = "", .used_header = "",
                               .address = "" };
 
+    if (window != NULL) { /* of its budget's rate */
+        m.n_unit_window = WINDOW_NUMBERS;
+        m.unit_window = (uint64_t *)window;
+        m.n_shared = 1;
+        m.shared_part = UNIT_PARTS;
+    }
     send(MNG, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = m });
     pass(0);
     return endpoints_find(&calls.endpoints, "gen");
+}
+
+static struct endpoint *told(uint64_t serial, uint64_t part, uint64_t kept)
+{
+    return told_of(serial, part, kept, NULL);
 }
 
 /* kill -9, and a start `ms` later. */
@@ -122,4 +133,23 @@ Test(quotas, a_debt_is_still_one)
     cr_expect_eq(has(ep), 0);
     pass(2000);
     cr_expect_eq(has(ep), 1);
+}
+
+/* J28: it has no part of its own. */
+Test(quotas, a_window_of_its_budget_outlives_a_restart)
+{
+    uint64_t window[WINDOW_NUMBERS] = { 5, (uint64_t)now.wall_ms, (uint64_t)now.wall_ms + 3600000, 0, 0 };
+    struct endpoint *ep = told_of(1, ENDPOINT_ANY, ENDPOINT_ANY, window);
+
+    cr_assert_eq(has(ep), 0);
+    window[3] = 100;
+    ep = told_of(2, ENDPOINT_ANY, ENDPOINT_ANY, window);
+    cr_assert_eq(has(ep), 100);
+    for (uint64_t snapshot = 0; snapshot < 2; snapshot++) {
+        endpoint_pays(ep, 30, now.ms);
+        pass(0);
+        restart(20 * 1000, snapshot != 0);
+        ep = told_of(3 + snapshot, ENDPOINT_ANY, ENDPOINT_ANY, window);
+        cr_expect_eq(has(ep), 70 - 30 * snapshot, "%lu", has(ep));
+    }
 }

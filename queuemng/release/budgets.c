@@ -391,9 +391,11 @@ static void windows_move(struct mng *m, struct mbudget *b, const struct budget_d
     size_t from[UNIT_RATES_MAX];
 
     meters_move(b->meter, &b->def.rates, &d->rates, from);
-    each_endpoint_of(m, b, x)
+    each_endpoint_of(m, b, x) {
         each_share(x, s)
             meters_move_given(s, from, x->def.rates.n);
+        x->put = m->tasks.put = true; /* with the budget: at other places these units are of other windows */
+    }
 }
 
 void budget_put(struct mng *m, const struct mbudget *b)

@@ -328,22 +328,13 @@ uint64_t quota_used(const struct quota *q, unsigned k, msec_t now)
     return parts <= 0 ? 0 : (uint64_t)((parts + (__int128)FINE - 1) / (__int128)FINE);
 }
 
-static bool has_window(const struct quota_windows *w, uint64_t no)
-{
-    for (unsigned k = 0; WINDOW_NUMBERS * (k + 1) <= w->n; k++)
-        if (w->numbers[WINDOW_NUMBERS * k] == no)
-            return true;
-    return false;
-}
-
-/* Finds the purse of this window among those of before: rates come and go beside it. Else what is at its place, of a
- * window that is over, or that has gone. */
-static unsigned purse_before(const struct quota *was, const struct quota_windows *w, uint64_t no, unsigned k)
+/* Finds the purse of this window among those of before: rates come and go beside it. UNIT_RATES_MAX: there is none. */
+static unsigned purse_before(const struct quota *was, uint64_t no)
 {
     for (unsigned i = 0; i < UNIT_RATES_MAX; i++)
         if (is_window(was, i) && was->purse[i].window.no == no)
             return i;
-    return has_window(w, was->purse[k].window.no) ? UNIT_RATES_MAX : k;
+    return UNIT_RATES_MAX;
 }
 
 /* Units taken of this window; number 0: that is not known. */
@@ -365,7 +356,7 @@ void quota_follow(struct quota *q, const struct quota_windows *w, msec_t now)
         const struct meter_window at = is ? (struct meter_window){ v[0], (int64_t)v[1] + w->ahead, (int64_t)v[2] + w->ahead }
                                           : (struct meter_window){ 0 };
         const struct purse kept = kept_of(w->kept, at.no);
-        unsigned from = is ? purse_before(&was, w, at.no, k) : UNIT_RATES_MAX;
+        unsigned from = is ? purse_before(&was, at.no) : UNIT_RATES_MAX;
         struct purse *p = &q->purse[k];
 
         *p = from < UNIT_RATES_MAX ? was.purse[from] : (struct purse){ 0 };
@@ -377,9 +368,8 @@ void quota_follow(struct quota *q, const struct quota_windows *w, msec_t now)
             purse_resumes(p, &at, v[3], kept.window.no != 0 ? &kept : NULL);
         else
             purse_gets(p, &at, v[3]);
-        if (at.no >= p->window.no)
-            p->window = at; /* by the clock of now */
-        if (w->fresh || from == UNIT_RATES_MAX || was.purse[from].window.no != p->window.no)
+        p->window = at; /* by the clock of now */
+        if (w->fresh)
             q->since[k] = now;
         q->changed = true;
     }

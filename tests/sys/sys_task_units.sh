@@ -27,7 +27,7 @@ done
 ctl endpoint add clock url="http://127.0.0.1:$T/api" allow='["127.0.0.0/8"]' \
     rates='[{"units":100,"window":"calendar","zone":"Europe/Berlin"}]'
 clocked() { submit clock '{"path":"/echo","method":"GET","cost":30}' | field task | grep -v '^null$' | tee -a "$DIR/clocked"; }
-waits_for_window() { ctl task why "$(clocked)" && says 'endpoint clock has used what its calendar window has room for: the next one begins at 20.*:00 UTC'; }
+waits_for_window() { ctl task why "$(clocked)" && says 'endpoint clock has used what its calendar window, or its budget.s, has room for: the next one begins at 20.*:00 UTC'; }
 wait_for 20 "a task says for which window it waits" waits_for_window
 of_100() { ctl endpoint list && says 'clock .* [0-9]+ of 100 \(100/minute, from 20.*:00 UTC to 20.*:00 UTC\)'; }
 wait_for 10 "segqctl shows what of it is used" of_100

@@ -376,6 +376,8 @@ Test(quota, a_calendar_window_keeps_what_it_has_at_whatever_place)
     quota_define(&q, &numbers[3], 1, (struct quota_parts){ .own = UNIT_PARTS }, NOW + 50);
     quota_follow(&q, &(struct quota_windows){ alone, 5, 0, false, NULL }, NOW + 50);
     cr_expect_eq(quota_most(&q, NOW + 50), 34);
+    follow(&q, 3, NOW + 1000, 40, NULL, false);
+    cr_expect_eq(quota_most(&q, NOW + 50), 40, "of another budget, whose window began before");
     q = of(numbers, 2, UNIT_PARTS);
     quota_follow(&q, &(struct quota_windows){ moved, 10, 0, true, &kept }, NOW + 60);
     cr_expect_eq(quota_used(&q, 0, NOW + 60), 4, "behind a restart, by the number");

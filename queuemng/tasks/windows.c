@@ -206,7 +206,7 @@ void windows_look(struct mng *m, struct mendpoint *x)
         budget_put(m, g.b);
 }
 
-/* What of its budget it has follows behind its own. */
+/* Units of its budget follow behind its own. */
 void windows_change(const struct mng *m, struct mendpoint *x, const struct cfg_list *rates, const char *budget)
 {
     const struct mbudget *b = strcmp(x->def.budget.name, budget) == 0 ? budget_with_units(m, x) : NULL;

@@ -188,6 +188,7 @@ static void start_router(void)
     snprintf(secret, sizeof(secret), "%s/secret", w.dir);
     w.managers[0] = mng_addr;
     w.cfg = (struct router_cfg) { .node = "r1", .compat_time = (char *)(uintptr_t)"rfc3339",
+                                  .region = (char *)"", .zone = (char *)"",
                                   .listen = "127.0.0.1:0",
                                   .admin = "127.0.0.1:0",
                                   .secret_file = secret,

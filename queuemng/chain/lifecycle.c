@@ -151,7 +151,8 @@ static void take_credit(struct mng *m, struct mseg *s, const struct seg_status *
     struct mcredit *c = &s->credit;
     struct mlane *l = s->lane;
     uint64_t used = growth(s, s->st.entered, st->entered), left = st->credit_end - st->credit_at;
-    uint64_t came = growth(s, s->st.joined - s->st.unused, st->joined - st->unused);
+    uint64_t came = s->kind == OPEN_REBUILD ? 0 /* all its numbers count as given */
+                                            : growth(s, s->st.joined - s->st.unused, st->joined - st->unused);
 
     take_unused(s, st, used);
     c->open -= u64_min(c->open, used);
@@ -166,6 +167,7 @@ static void take_credit(struct mng *m, struct mseg *s, const struct seg_status *
     if (used > 0) /* room to give as many anew */
         queue_urgent(m, l->q);
     l->came += came;
+    l->came_ever += came;
     if (came > 0) {
         l->came_ms = m->now_ms;
         queue_wake(m, l->q);
@@ -185,7 +187,7 @@ static void take_figures(struct mseg *s, const struct seg_status *st)
     s->st.absorbed = NULL; /* seg_set_absorbed() has them */
     s->st.marks = NULL;
     s->st.n_marks = 0;
-    if (s->kind == OPEN_REBUILD) { /* all its numbers count as given */
+    if (s->kind == OPEN_REBUILD) {
         s->st.joined = joined;
         s->st.unused = unused;
     }

@@ -7,11 +7,6 @@
 #include "queuemng/state/slots.h"
 #include "queuemng/state/state.h"
 
-static uint64_t joined(const struct mlane *l)
-{
-    return l->joined + l->gone_joined;
-}
-
 void shadow_free(struct mqueue *q)
 {
     free(q->shadow);
@@ -25,7 +20,7 @@ void shadow_second(struct mqueue *q)
     } else if (q->shadow == NULL) {
         q->shadow = calloc(1, sizeof(*q->shadow));
         for (unsigned i = 0; q->shadow != NULL && i < LANES_MAX; i++)
-            q->shadow->joined[i] = i < q->n_lanes ? joined(&q->lane[i]) : 0;
+            q->shadow->joined[i] = i < q->n_lanes ? q->lane[i].came_ever : 0;
     }
 }
 
@@ -43,17 +38,14 @@ static uint64_t free_slots(const struct mng *m, const struct mqueue *q)
     return q->def.mode == MODE_RATE ? UINT64_MAX : really < most ? most - really : 0;
 }
 
-/* Joins since the last tick. Sums fall while a segment is away; then nobody has joined. */
+/* Joins since the last tick. */
 static void come(struct mng *m, struct mqueue *q)
 {
     struct shadow_play *s = q->shadow;
 
     for (unsigned i = 0; i < q->n_lanes; i++) {
-        uint64_t n = joined(&q->lane[i]);
-
-        if (n > s->joined[i])
-            shadow_join(&s->line, i, n - s->joined[i], m->now_ms);
-        s->joined[i] = u64_max(n, s->joined[i]);
+        shadow_join(&s->line, i, q->lane[i].came_ever - s->joined[i], m->now_ms);
+        s->joined[i] = q->lane[i].came_ever;
     }
 }
 

@@ -63,6 +63,7 @@ struct mlane {
     uint64_t joined_before, released_before;
     msec_t came_ms;   /* when somebody last joined; 0: not in this manager's time */
     uint64_t came;    /* since sampled_ms */
+    uint64_t came_ever; /* in this manager's time */
     double came_peak; /* in a tick, lately */
     msec_t sampled_ms;
     double join_per_s, release_per_s;

@@ -186,3 +186,48 @@ Test(shadow, paused_and_off_again)
     cr_expect(admitted(r) < 70, "a line again: %u", admitted(r));
     mr_free(r);
 }
+
+/* Another manager knows of nobody at first: what its segments tell of before is no crowd. */
+Test(shadow, another_manager_begins_with_an_empty_line)
+{
+    struct mr *r = mr_new("shadow leader");
+    struct seen x;
+
+    r->crowd = true;
+    mr_put_queue(r, QUEUE(", \"release_per_s\": 10, \"shadow\": true"));
+    mr_run(r, 2500);
+    mr_join(r, 200);
+    play(r, 50);
+    cr_expect_eq(shadow_of(r).v.joined, 200);
+    mr_restart_manager_in(r, 3000);
+    play(r, 14);
+    x = shadow_of(r);
+    cr_assert(x.has);
+    cr_expect_eq(x.v.joined, 0, "%u came by a new link", (unsigned)x.v.joined);
+    mr_join(r, 20);
+    play(r, 4);
+    cr_expect_eq(shadow_of(r).v.joined, 20, "%u", (unsigned)shadow_of(r).v.joined);
+    mr_free(r);
+}
+
+/* A segment that is lost and rebuilt brings nobody, and takes nobody away. */
+Test(shadow, a_rebuilt_segment_is_no_crowd)
+{
+    struct mr *r = mr_new("shadow rebuild");
+    unsigned was;
+
+    r->crowd = true;
+    mr_put_queue(r, QUEUE(", \"release_per_s\": 10, \"shadow\": true"));
+    mr_run(r, 2500);
+    mr_join(r, 200);
+    play(r, 50);
+    for (int i = 0; i < MR_NODES; i++)
+        mr_lose(r, i);
+    play(r, 30);
+    was = (unsigned)shadow_of(r).v.joined;
+    cr_expect_eq(was, 200, "%u", was);
+    mr_join(r, 20);
+    play(r, 4);
+    cr_expect_eq(shadow_of(r).v.joined, was + 20, "%u", (unsigned)shadow_of(r).v.joined);
+    mr_free(r);
+}

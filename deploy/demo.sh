@@ -34,8 +34,9 @@ since() { # a moment in ns -> "312 ms", "4.1 s"
     [ $ms -lt 1000 ] && echo "$ms ms" || printf '%d.%d s\n' $((ms / 1000)) $((ms % 1000 / 100))
 }
 of_lane() { sed -nE "s/.*\"lanes\":\[\{[^[]*\"$1\":(-?[0-9]+).*/\1/p" <<<"$2"; } # its sum over segments, which stand behind
-key() { # name -> its value in the queue's definition
-    tr -d '\n' <<<"$queue" | sed -nE "s/.*\"$1\": *\"?([^\",}]*).*/\1/p"
+key() { # name -> its value in the queue's definition, not in an object of it
+    tr -d '\n' <<<"$queue" | sed -E 's/^\{(.*)\}$/\1/; :a; s/\{[^{}]*\}//; ta' |
+        sed -nE "s/.*\"$1\": *\"?([^\",}]*).*/\1/p"
 }
 look() { ctl --json status login | tr -d '\n '; }
 node_of() { grep -o "{\"name\":\"$2\",\"no\":[^}]*}" <<<"$1"; } # a look, a name

@@ -157,6 +157,9 @@ type_in "a budget of units, typed" "Endpoints that are one account"
 page=docs/schedules.md
 type_in "a schedule, typed" "# Schedules"
 said "its next times" '"schedule":"nightly","next":\[[0-9]+,[0-9]+,[0-9]+,[0-9]+,[0-9]+\],"definition":\{"cron":'
+type_in "operators' schedules, typed" "* Operators have the same" "s|^segqctl|'$BIN/segqctl' --dir '$C'|;s|localhost:[0-9]*/v1/admin|127.0.0.1:$((PORT + 1))/v1/admin|"
+said "  when it would fire" 'T02:30:00.0[12]:00'
+"$BIN/segqctl" --dir "$C" task schedules delete images nightly --yes >"$DIR/out" 2>&1
 check "make demo-tasks, smaller, keeps all promises" eval 'env TASKS=20000 TENANTS=50 RUN_DIR="$C" BIN="$BIN" "$root/deploy/demo-tasks.sh" >"$DIR/out" 2>&1 || ! cat "$DIR/out"'
 said "amid it the task node is killed" 'kill -9 of the task node'
 said "  the dashboard's address comes first" '^the dashboard  http://127.0.0.1:[0-9]+/#token='
@@ -205,6 +208,8 @@ page=docs/rehearse.md
 type_in "a night is rehearsed, typed" "# Rehearse the night" "s|^segqctl|'$BIN/segqctl'|;s|conf/|$root/conf/|"
 said "  each variant's waits" '^rate=600 +[0-9]+ '
 check "  a page" grep -q '</html>' "$DIR/night.html"
+sed '/^  arrivals:/,/at: 30m/d' "$root/conf/night.yaml" >"$DIR/past.yaml"
+type_in "a past night is played, typed" "## A past night" "s|^segqctl|'$BIN/segqctl'|;s|/var/lib/segq/audit|$C/audit|;s|night.yaml|past.yaml|"
 page=docs/launch-night.md
 type_in "at eight o'clock" '## At eight' '/ watch /d'
 check_eq "the tiers decide" "$("$BIN/segqctl" --dir "$C" queue show login | jq -c '[.state, .release_per_s]')" '["open",0]'
@@ -221,6 +226,14 @@ check "the queue that it shows is taken" eval "'$BIN/queuemng' -t -c '$DIR/queue
 block '## Lanes and claims' >"$DIR/claim"
 claims() { (cd "$DIR" && bash -eu claim >out 2>&1) && grep -q '"lane":"vip"' "$DIR/out"; }
 wait_for 20 "a claim opens its lane, as soon as routers know of it" claims
+
+# ---- a price for a place
+page=docs/challenge.md
+type_in "joins cost work, typed" '| `cost` |' "s|^segqctl|'$BIN/segqctl' --dir '$C'|"
+costs() { "$BIN/segqctl" --dir "$C" status login | grep -q 'joins cost work since .*, by hand'; }
+wait_for 10 "  the status says so" costs
+"$BIN/segqctl" --dir "$C" challenge login off >"$DIR/out" 2>&1
+said "  from -> to" 'challenge'
 
 # ---- growing: another router and another segment node
 page=docs/operations.md
@@ -254,10 +267,11 @@ for typed in "$(grep '^segqctl ' "$root/deploy/systemd/README.md")" "$(block '##
     said "  says who is there" 'router\.0'
 done
 
-# ---- what the texts call metrics (cookies and functions are none; Redis' are there with Redis only)
+# ---- what the texts call metrics (cookies and functions are none; Redis' are there with Redis only,
+# that of regions where one is named)
 for p in 1 30 47 70; do http "http://127.0.0.1:$((PORT + p))/metrics"; done | sed -n 's/^# HELP \([a-z_]*\) .*/\1/p' >"$DIR/metrics"
 (cd "$root" && grep -ohE '`segq_[a-z_]+`' README.md docs/*.md proto/*.md deploy/*/README.md deploy/SIZING.md tests/README.md) |
-    tr -d '`' | grep -vxE 'segq_(pass|ticket|shop|poll|admin|lang|redis_.*)' | sort -u >"$DIR/named"
+    tr -d '`' | grep -vxE 'segq_(pass|ticket|shop|poll|admin|lang|region_info|redis_.*)' | sort -u >"$DIR/named"
 check "they are named in many places" test "$(wc -l <"$DIR/named")" -ge 10
 check_eq "and are there" "$(grep -vxFf "$DIR/metrics" "$DIR/named")" ""
 

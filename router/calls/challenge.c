@@ -33,6 +33,7 @@ static bool has_pass(struct router *r, const struct http_req *q, const struct ro
 {
     struct slice name = { (char *)(uintptr_t)queue->map.name, strlen(queue->map.name) };
     uint64_t looked = r->counts.pass_checks;
+    const struct known_pass *pass;
     enum bearer_state state;
 
     if (q->authorization.p == NULL && q->cookies == 0)
@@ -41,9 +42,9 @@ static bool has_pass(struct router *r, const struct http_req *q, const struct ro
         r->join_passes.second = ev_now(r->ev) / 1000, r->join_passes.n = 0;
     if (r->join_passes.n >= PASSES_PER_S)
         return false;
-    (void)!bearer_pass(r, q, name, &state);
+    pass = bearer_pass(r, q, name, &state);
     r->join_passes.n += r->counts.pass_checks - looked;
-    return state == BEARER_GOOD;
+    return state == BEARER_GOOD && door_spares(&r->door, pass->seg, pass->number, ev_now(r->ev));
 }
 
 /* By its address alone: anybody can write the rest of a request. */

@@ -41,10 +41,15 @@ void crowd_free(struct crowd *c)
     free(c);
 }
 
+static struct row *set_of(const struct crowd *c, uint64_t id)
+{
+    return c->set[(id >> 1) & (c->n_sets - 1)]; /* ids may all be odd */
+}
+
 /* Finds its row; or the one that is given up for it, made empty. */
 static struct row *row_of(struct crowd *c, uint64_t id, msec_t now_ms)
 {
-    struct row *set = c->set[id & (c->n_sets - 1)], *oldest = set;
+    struct row *set = set_of(c, id), *oldest = set;
 
     for (unsigned i = 0; i < WAYS; i++) {
         if (set[i].id == id)
@@ -77,4 +82,14 @@ struct crowd_count crowd_add(struct crowd *c, uint64_t id, uint32_t period_ms, m
         .all = r->now + r->before,
         .lately = r->now + (uint32_t)((uint64_t)r->before * (uint64_t)(period_ms - past) / period_ms),
     };
+}
+
+bool crowd_knows(const struct crowd *c, uint64_t id)
+{
+    const struct row *set = set_of(c, id);
+
+    for (unsigned i = 0; i < WAYS; i++)
+        if (set[i].id == id)
+            return true;
+    return false;
 }

@@ -24,5 +24,7 @@ void crowd_free(struct crowd *c);
 /* Counts that it came once more. id is never 0. All calls with one id say the same
  * period; where they round their times down to it, periods begin there. */
 struct crowd_count crowd_add(struct crowd *c, uint64_t id, uint32_t period_ms, msec_t now_ms);
+/* Has it been counted, and is its row still there? However long ago. */
+bool crowd_knows(const struct crowd *c, uint64_t id);
 
 #endif

@@ -138,24 +138,35 @@ size_t door_challenge(struct door *d, const struct door_ask *a, const struct cha
     return challenge_write(out, &d->keys.first, t, id, p, a->wall_s + CHALLENGE_LIFE_S);
 }
 
-static bool has_waited(struct door *d, const struct door_ask *a, int64_t end_s)
+bool door_spares(struct door *d, uint64_t seg, uint32_t number, msec_t now_ms)
 {
-    return a->patient && a->wall_s >= end_s - CHALLENGE_LIFE_S + DOOR_PATIENCE_S &&
-           crowd_add(d->people, hash_two(d, a->prefix, UINT64_MAX - 1), MINUTE_MS, a->now_ms).all == 1;
+    return crowd_add(d->used, hash_two(d, seg, number), MINUTE_MS, now_ms).all <= DOOR_USES;
+}
+
+/* First of its prefix in this minute; it may come again, since answers get lost. */
+static bool has_waited(struct door *d, const struct door_ask *a, int64_t end_s, uint64_t challenge)
+{
+    if (!a->patient || a->wall_s < end_s - CHALLENGE_LIFE_S + DOOR_PATIENCE_S)
+        return false;
+    return crowd_knows(d->used, challenge) ||
+           crowd_add(d->people, hash_two(d, a->prefix, UINT64_MAX - 1), MINUTE_MS,
+                     a->now_ms / MINUTE_MS * MINUTE_MS).now == 1;
 }
 
 enum challenge_state door_check(struct door *d, const struct door_ask *a, const struct challenge_terms *t,
                                 struct slice answer, struct challenge_seen *of)
 {
     enum challenge_state s = challenge_check(&d->keys, t, answer.p, answer.n, a->wall_s, of);
+    uint64_t challenge = s == CHALLENGE_GOOD || s == CHALLENGE_UNSOLVED ? hash(d, of->id, CHALLENGE_ID_LEN) : 0;
+    bool waited = s == CHALLENGE_UNSOLVED && has_waited(d, a, of->end_s, challenge);
 
-    if (s == CHALLENGE_UNSOLVED && has_waited(d, a, of->end_s)) {
+    if ((s == CHALLENGE_GOOD || waited) &&
+        crowd_add(d->used, challenge, MINUTE_MS, a->now_ms).all > DOOR_USES)
+        s = CHALLENGE_USED;
+    else if (waited) {
         d->waited++;
         return CHALLENGE_GOOD;
     }
-    if (s == CHALLENGE_GOOD &&
-        crowd_add(d->used, hash(d, of->id, CHALLENGE_ID_LEN), MINUTE_MS, a->now_ms).all > DOOR_USES)
-        s = CHALLENGE_USED;
     d->refused[s]++;
     return s;
 }

@@ -36,7 +36,6 @@ struct door {
     struct crowd *used;   /* owned */
     struct puzzles *puzzles; /* owned */
     struct map queues;    /* id -> struct door_queue, owned */
-    uint8_t secret[32];
     struct hmac256 hash;  /* key of what stands in the tables */
     uint64_t ids;         /* challenges that were made */
     uint64_t refused[CHALLENGE_NSTATES]; /* [CHALLENGE_GOOD]: let in */
@@ -65,6 +64,8 @@ size_t door_challenge(struct door *d, const struct door_ask *a, const struct cha
 /* May the join go on with that answer? *of: its challenge, if so. */
 enum challenge_state door_check(struct door *d, const struct door_ask *a, const struct challenge_terms *t,
                                 struct slice answer, struct challenge_seen *of);
+/* Has a join with that good pass none to bring? DOOR_USES times a minute: a pass is one person. */
+bool door_spares(struct door *d, uint64_t seg, uint32_t number, msec_t now_ms);
 /* Joins since the last call, for managers: as many rows as have some. */
 uint32_t door_rows(struct door *d, struct join_row rows[MSG_JOINS_MAX]);
 

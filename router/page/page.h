@@ -84,6 +84,7 @@ struct page_view {
     struct slice challenge;     /* PAGE_WORK: its JSON; */
     uint64_t keys;              /* tries that it takes at most */
     const char *ask;            /* base64 of that, as whoever waits brings it back; "": none */
+    bool door;                  /* likewise: a ticket that is there by now will do */
     const char *claim;          /* PAGE_DOOR: to join with; n bytes */
     size_t claim_len;
     char *const *rooms;         /* PAGE_START: queues that it links to */

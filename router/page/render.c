@@ -343,7 +343,7 @@ static void set_all(const struct page *p, struct values *x, const struct page_vi
     if (v->state == PAGE_WORK)
         x->v[PS_work] = (struct page_str) { .ready = &p->work };
     x->v[PS_target] = str(v->target);
-    x->v[PS_door] = str(v->state == PAGE_DOOR ? "1" : "");
+    x->v[PS_door] = str(v->state == PAGE_DOOR || v->door ? "1" : "");
     if (v->key != NULL && states[v->state].can == PS_can_join)
         x->v[PS_key] = str(v->key);
     if (v->ask != NULL)

@@ -179,6 +179,7 @@ static void show_work(struct router *r, struct httpd_req *req, struct asked *x, 
     v.challenge = (struct slice){ (char *)(uintptr_t)c->text, c->n };
     v.keys = c->keys;
     v.ask = ask;
+    v.door = x->form.p == NULL || has_flag(x->form, "door"); /* two tabs are one place */
     page_show(r, &v);
     router_answer(r, req);
 }

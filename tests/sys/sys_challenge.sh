@@ -55,6 +55,24 @@ check_eq "the second queue asks for itself" "$(status)" 428
 a=$(solved)
 join "$R" shop 10.0.0.2 -H "segq-challenge: $a"
 check_eq "and lets in" "$(status)" 201
+
+# ---- one browser, two tabs that both work
+tab() { # NAME: opens it
+    curl -s "${LOOKS[@]}" -b "$DIR/jar" -c "$DIR/jar" -H 'X-Forwarded-For: 10.0.3.1' "$R/q/shop" >"$DIR/$1"
+}
+hidden() { sed -n "s/.*name=\"$2\" value=\"\([^\"]*\)\".*/\1/p" "$DIR/$1"; }
+press() { # NAME: its work is done
+    local answer
+    answer=$(hidden "$1" altcha | base64 -d | python3 "$here/solve.py")
+    curl -s -o /dev/null -w '%{http_code}' -b "$DIR/jar" -c "$DIR/jar" -H 'X-Forwarded-For: 10.0.3.1' \
+        --data-urlencode "altcha=$answer" --data-urlencode "door=$(hidden "$1" door)" "$R/q/shop/join"
+}
+tab one
+tab two
+check_eq "both have their place by the first that has worked" "$(press one)" 303
+grep segq "$DIR/jar" >"$DIR/had"
+check_eq "and the other goes there" "$(press two)" 303
+check "with the same ticket" cmp "$DIR/had" <(grep segq "$DIR/jar")
 ctl status login >"$DIR/out"
 check "status says since when and why" grep -q 'joins cost work since .*by hand' "$DIR/out"
 check_eq "a metric counts what came of them" \

@@ -258,26 +258,45 @@ Test(door, an_answer_lets_in_and_again_to_the_same_place_but_not_for_ever)
     cr_expect_eq(door_check(&door, &ask, &terms, s, &seen), CHALLENGE_EXPIRED);
 }
 
-/* A page without scripts: the challenge itself comes back, late enough, once a minute from a network. */
-Test(door, patience_is_a_way_in_for_pages_alone_and_for_one_of_a_prefix)
+/* What a page without scripts brings back, when it has waited. */
+static struct slice waiting(void)
 {
-    char text[CHALLENGE_TEXT_MAX + 20], said[2000];
-    struct slice s = { said, 0 };
+    static char text[CHALLENGE_TEXT_MAX + 20], said[2000];
     size_t n;
 
     n = (size_t)snprintf(text, sizeof(text), "{\"challenge\":%s}", fresh(&terms, &n));
     sodium_bin2base64(said, sizeof(said), (const uint8_t *)text, n, sodium_base64_VARIANT_ORIGINAL);
-    s.n = strlen(said);
     ask.now_ms += DOOR_PATIENCE_S * 1000;
     ask.wall_s += DOOR_PATIENCE_S;
+    return (struct slice){ said, strlen(said) };
+}
+
+/* A page without scripts: the challenge itself comes back, late enough, once a minute from a network. */
+Test(door, patience_is_a_way_in_for_pages_alone_and_for_one_of_a_prefix)
+{
+    struct slice s = waiting();
+
     cr_expect_eq(door_check(&door, &ask, &terms, s, &seen), CHALLENGE_UNSOLVED, "not for the API");
     ask.patient = true;
     ask.wall_s--;
     cr_expect_eq(door_check(&door, &ask, &terms, s, &seen), CHALLENGE_UNSOLVED, "a second too early");
     ask.wall_s++;
     cr_expect_eq(door_check(&door, &ask, &terms, s, &seen), CHALLENGE_GOOD);
-    cr_expect_eq(door_check(&door, &ask, &terms, s, &seen), CHALLENGE_UNSOLVED, "the second of its network");
-    cr_expect_eq(door.waited, 1);
+    cr_expect_eq(door_check(&door, &ask, &terms, s, &seen), CHALLENGE_GOOD, "pressed twice: the same place");
+    cr_expect_eq(door_check(&door, &ask, &terms, waiting(), &seen), CHALLENGE_UNSOLVED, "the second of its network");
+    cr_expect_eq(door.waited, 2);
+}
+
+/* Who comes too early for their network take nobody's turn: else a few of them shut it for good. */
+Test(door, a_network_that_asks_all_the_time_has_one_in_each_minute)
+{
+    unsigned in = 0;
+
+    ask.patient = true;
+    for (unsigned i = 0; i < 40; i++)
+        in += door_check(&door, &ask, &terms, waiting(), &seen) == CHALLENGE_GOOD;
+    cr_expect_geq(in, 13);
+    cr_expect_leq(in, 14, "of 40 times 20 s");
 }
 
 /* At another router with the same key: the id is the same, and so is the place. */
@@ -356,6 +375,16 @@ Test(door, the_tables_are_bounded_and_the_latest_count)
     queue.challenge_from = 20;
 }
 
+/* Else whoever has been let in once joins as often as they like. */
+Test(door, a_pass_spares_few_joins)
+{
+    for (unsigned i = 0; i < DOOR_USES; i++)
+        cr_expect(door_spares(&door, 3, 14, 5000));
+    cr_expect_not(door_spares(&door, 3, 14, 5000));
+    cr_expect(door_spares(&door, 3, 15, 5000));
+    cr_expect(door_spares(&door, 3, 14, 5000 + 2 * 60000));
+}
+
 Test(door, joins_are_told_once)
 {
     static struct join_row rows[MSG_JOINS_MAX];
@@ -403,6 +432,23 @@ Test(crowd, counts_are_between_one_period_and_two)
         }
         crowd_free(c);
     }
+}
+
+/* Ids are odd in the door: half of the sets would stay empty. */
+Test(crowd, a_table_that_is_half_full_knows_nearly_all)
+{
+    struct crowd *c = crowd_new(1024);
+    unsigned lost = 0;
+    struct rng r, again;
+
+    rng_seed(&r, 1);
+    again = r;
+    for (unsigned i = 0; i < 512; i++)
+        crowd_add(c, rng_u64(&r) | 1, 1000, 5000);
+    for (unsigned i = 0; i < 512; i++)
+        lost += !crowd_knows(c, rng_u64(&again) | 1);
+    cr_expect_leq(lost, 40);
+    crowd_free(c);
 }
 
 Test(crowd, a_clock_that_goes_back_counts_on)

@@ -166,6 +166,7 @@ static void begin(struct router *r, struct httpd_req *req, struct asked *x)
 
 /* ---- a place costs work ---- */
 
+#define CALM_MS 30000 /* a program cannot work: it comes again, and joins when places are free */
 #define ASK_MAX (4 * (CHALLENGE_TEXT_MAX + 20) / 3 + 4)
 
 /* Shows the challenge, which the script solves; or whoever waits brings it back as it is. */
@@ -179,6 +180,7 @@ static void show_work(struct router *r, struct httpd_req *req, struct asked *x, 
     v.challenge = (struct slice){ (char *)(uintptr_t)c->text, c->n };
     v.keys = c->keys;
     v.ask = ask;
+    v.poll_after_ms = x->a->json ? CALM_MS : 0;
     v.door = x->form.p == NULL || has_flag(x->form, "door"); /* two tabs are one place */
     page_show(r, &v);
     router_answer(r, req);

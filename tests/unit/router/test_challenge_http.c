@@ -189,6 +189,16 @@ Test(challenge_http, a_browser_works_before_it_gets_its_place)
     cr_expect(strstr(got, "segq_ticket=") != NULL);
 }
 
+/* It can read no page: it waits until joins are free again. */
+Test(challenge_http, a_program_of_another_room_reads_json)
+{
+    w.cfg.page_compat = PAGE_COMPAT_CLOUDFLARE;
+    cr_expect_eq(call_with("GET", "/q/login", "Accept: application/json\r\nX-Forwarded-For: 10.0.0.1\r\n", ""), 200);
+    cr_expect(strstr(got, "{\"cfWaitingRoom\":{\"inWaitingRoom\":true,") != NULL, "%s", got);
+    cr_expect(strstr(got, "\"refreshIntervalSeconds\":30,") != NULL, "%s", got);
+    cr_expect_eq(w.appends, 0);
+}
+
 /* Without an answer, with nonsense, or at once without having waited: asked anew. */
 Test(challenge_http, a_form_without_an_answer_is_asked_too)
 {

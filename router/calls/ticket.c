@@ -100,17 +100,24 @@ bool ticket_told(struct router *r, struct rflow *rf)
 
 /* ---- GET: a poll ------------------------------------------------------------------------- */
 
-/* False: it is polled far too often; that has been answered. */
-static bool may_poll(struct router *r, struct httpd_req *req, const struct token *t)
+uint32_t ticket_over_ms(struct router *r, const struct token *t)
 {
     uint32_t wait_ms;
 
     if (SQ_LIKELY(r->gate.ticket_times == 0))
-        return true;
+        return 0;
     wait_ms = ticket_polls_over_ms(r->gate.tickets, t, ev_now(r->ev));
-    if (wait_ms == 0)
+    r->gate.ticket_refused += wait_ms > 0;
+    return wait_ms;
+}
+
+/* False: it is polled far too often; that has been answered. */
+static bool may_poll(struct router *r, struct httpd_req *req, const struct token *t)
+{
+    uint32_t wait_ms = ticket_over_ms(r, t);
+
+    if (SQ_LIKELY(wait_ms == 0))
         return true;
-    r->gate.ticket_refused++;
     api_too_fast(&r->ans, wait_ms,
                  "this ticket is polled far more often than it is told to (poll_after_ms); its place is kept",
                  router_request_id(r));
@@ -118,7 +125,7 @@ static bool may_poll(struct router *r, struct httpd_req *req, const struct token
     return false;
 }
 
-static inline void poll_told(struct router *r, const struct token *t, uint32_t told_ms)
+void ticket_polled(struct router *r, const struct token *t, uint32_t told_ms)
 {
     if (SQ_UNLIKELY(r->gate.ticket_times != 0))
         ticket_polls_told(r->gate.tickets, t, told_ms, r->gate.ticket_times, ev_now(r->ev));
@@ -137,7 +144,7 @@ static bool known(struct router *r, struct httpd_req *req, const struct token *t
                                          ev_now(r->ev), &a))
         return false;
     r->counts.polls++;
-    poll_told(r, t, a.poll_after_ms);
+    ticket_polled(r, t, a.poll_after_ms);
     histo_add(&r->poll_us, 0);
     body = waiting_text_tells(x, a.position) ? httpd_body(req, 200, API_JSON, "", 0) : NULL;
     if (SQ_LIKELY(body != NULL)) {
@@ -157,7 +164,7 @@ static void poll_done(struct router *r, struct rflow *rf)
     struct api_ticket t;
 
     if (rf->flow.result == FLOW_OK && !rf->flow.admitted)
-        poll_told(r, &rf->flow.token, rf->flow.poll_after_ms);
+        ticket_polled(r, &rf->flow.token, rf->flow.poll_after_ms);
     if (ticket_told(r, rf))
         return;
     if (rf->flow.result == FLOW_OK && router_ticket(r, rf, &t))

@@ -262,6 +262,8 @@ static void waiting(struct router *r, struct rflow *rf, const struct api_ticket 
     v.ticket_number = t->number;
     if (t->position > 0)
         v.eta_s = api_eta_s(t->position, api_lane_stats(t));
+    if (!a->joins)
+        ticket_polled(r, &rf->flow.token, t->poll_after_ms);
     if (a->act == ACT_ENTER || a->joins || start != a->start)
         page_ticket_cookie(r, a, t->token, start);
     if (a->act == ACT_ENTER || a->claimed || a->posted)

@@ -10,6 +10,7 @@
 #include "router/calls/bearer.h"
 #include "router/calls/challenge.h"
 #include "router/calls/join.h"
+#include "router/calls/ticket.h"
 #include "router/gate/visit.h"
 #include "router/page/page.h"
 #include "router/page_http/files.h"
@@ -264,6 +265,7 @@ static void get(struct router *r, struct httpd_req *req, struct asked *x)
     bool claim = read_claim(x) > 0;
     bool head = x->q->method == HTTP_HEAD;
     bool looks = !head && (x->a->json || visit_is_looked_at(x->q));
+    uint32_t over_ms;
 
     if (!head)
         read_ticket(r, x, false);
@@ -272,7 +274,10 @@ static void get(struct router *r, struct httpd_req *req, struct asked *x)
     if (claim && !use_claim(r, req, x))
         return;
     x->a->joins = !x->has_token;
-    if (x->has_token)
+    over_ms = x->has_token ? ticket_over_ms(r, &x->token) : 0;
+    if (over_ms > 0)
+        show(r, req, x, PAGE_TOO_FAST, over_ms > 1000 ? over_ms : 1000);
+    else if (x->has_token)
         begin(r, req, x);
     else if (has_flag(x->q->query, "left"))
         show(r, req, x, PAGE_LEFT, 0);

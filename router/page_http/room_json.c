@@ -74,6 +74,7 @@ static bool has_form(enum page_state s)
     case PAGE_FULL:
     case PAGE_UNAVAILABLE:
     case PAGE_TOO_FAST:
+    case PAGE_LEFT:
     case PAGE_WORK:
         return true;
     default:

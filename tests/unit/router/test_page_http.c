@@ -775,3 +775,39 @@ Test(page_http, a_program_whose_place_is_over_joins_anew)
     cr_expect(strstr(header("Set-Cookie"), "segq_ticket=; Max-Age=0"));
     cr_expect_eq(w.appends, 0);
 }
+
+/* ticket_poll_times counts whoever polls by the page, too: HTML or JSON. */
+Test(page_http, a_ticket_that_is_polled_far_too_often_by_the_page_is_429)
+{
+    char cookie[400];
+    int n = 0, status = 0;
+
+    w.cfg.page_compat = PAGE_COMPAT_CLOUDFLARE;
+    w.cfg.ticket_poll_times = 3;
+    router_reload(w.r);
+    cr_assert_eq(fetch_page("GET", "/q/login", JSON, ""), 200);
+    snprintf(cookie, sizeof(cookie), JSON "Cookie: %.*s\r\n", (int)strcspn(header("Set-Cookie"), ";"),
+             header("Set-Cookie"));
+    while (n < 10 && (status = fetch_page("GET", "/q/login", cookie, "")) == 200)
+        n++;
+    cr_expect_eq(status, 429);
+    cr_expect(n >= 3 && n <= 5, "%d polls at once", n);
+    cr_expect(strstr(got, "\"inWaitingRoom\":true"));
+    cr_expect(strstr(got, "\r\nRetry-After: "));
+    cr_expect_eq(fetch_page("GET", "/q/login", cookie + strlen(JSON), ""), 429);
+    cr_expect(strstr(header("Content-Type"), "text/html"));
+    cr_expect_eq(w.appends, 1);
+}
+
+/* A place that was given back is over as well: no HTML for a program. */
+Test(page_http, a_program_whose_place_was_left_reads_json)
+{
+    char fields[400];
+
+    w.cfg.page_compat = PAGE_COMPAT_CLOUDFLARE;
+    w.ends = GONE_LEFT;
+    snprintf(fields, sizeof(fields), JSON "%s", ticket(1, ""));
+    cr_assert_eq(fetch_page("GET", "/q/login", fields, ""), 200);
+    cr_expect_str_eq(header("Content-Type"), "application/json");
+    cr_expect(strstr(header("Set-Cookie"), "segq_ticket=; Max-Age=0"));
+}

@@ -75,7 +75,7 @@ export class Line {
       } catch (e) {
         if (!left) throw e;
         if (e instanceof ChallengeRequired) headers['segq-challenge'] = await solve(e.problem.challenge, this._signal);
-        else if (e instanceof Forbidden && e.code === 'challenge_expired') delete headers['segq-challenge']; // it slept over it
+        else if (e instanceof Forbidden && e.code.startsWith('challenge_')) delete headers['segq-challenge']; // slept over, or from another network
         else throw e;
       }
     }

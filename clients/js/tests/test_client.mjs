@@ -83,12 +83,14 @@ test('a join that costs work is worked for, with the key that asked', async t =>
   const nonce = Buffer.alloc(16, 'n'), salt = Buffer.alloc(16, 's'), key = pbkdf2Sync(Buffer.concat([nonce, Buffer.from([0, 0, 0, 21])]), salt, 3, 32, 'sha256');
   const asks = problem(428, 'challenge_required', { challenge: { signature: 's', parameters: {
     nonce: nonce.toString('hex'), salt: salt.toString('hex'), cost: 3, keyLength: 32, keyPrefix: key.toString('hex', 0, 16) } } });
-  const f = await fake(t, asks, problem(403, 'challenge_expired'), asks, answer(201, ticket()));
-  await soon(f.url).line('q').join();
-  const said = f.asked.map(a => /^segq-challenge: (.*)$/im.exec(a.head)?.[1]).filter(Boolean);
-  for (const x of said) assert.deepEqual(JSON.parse(atob(x)).solution, { counter: 21, derivedKey: key.toString('hex') });
-  assert.equal(said.length, 2);
-  assert.equal(new Set(f.asked.map(a => /^idempotency-key: (.*)$/im.exec(a.head)[1])).size, 1);
+  for (const code of ['challenge_expired', 'challenge_used', 'challenge_other_address']) {
+    const f = await fake(t, asks, problem(403, code), asks, answer(201, ticket()));
+    await soon(f.url).line('q').join();
+    const said = f.asked.map(a => /^segq-challenge: (.*)$/im.exec(a.head)?.[1]).filter(Boolean);
+    for (const x of said) assert.deepEqual(JSON.parse(atob(x)).solution, { counter: 21, derivedKey: key.toString('hex') });
+    assert.equal(said.length, 2);
+    assert.equal(new Set(f.asked.map(a => /^idempotency-key: (.*)$/im.exec(a.head)[1])).size, 1);
+  }
   const never = await fake(t, ...Array(9).fill(asks));
   await assert.rejects(soon(never.url).line('q').join(), names({ name: 'ChallengeRequired', code: 'challenge_required', status: 428 }));
 });

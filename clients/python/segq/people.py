@@ -129,9 +129,9 @@ class Line:
                     raise
                 headers = {**headers, "segq-challenge": solve(e.problem.get("challenge"))}
             except Forbidden as e:
-                if e.code != "challenge_expired":  # this machine was asleep over it
+                if not e.code.startswith("challenge_") or not left:
                     raise
-                del headers["segq-challenge"]
+                headers.pop("segq-challenge", None)  # slept over, or from another network
         raise AssertionError("the last try returns or raises")
 
     def poll(self) -> Ticket:

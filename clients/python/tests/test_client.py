@@ -330,10 +330,11 @@ class People(unittest.TestCase):
         key = hashlib.pbkdf2_hmac("sha256", nonce + (5).to_bytes(4, "big"), salt, 3)
         asks = problem(428, "challenge_required", challenge={"signature": "s", "parameters": {
             "nonce": nonce.hex(), "salt": salt.hex(), "cost": 3, "keyLength": 32, "keyPrefix": key[:16].hex()}})
-        _, _, f = self.line(asks, problem(403, "challenge_expired"), asks, answer(201, IN))
-        said = [x.split(b": ")[1] for a in f.asked for x in a.split(b"\r\n") if x.startswith(b"segq-challenge")]
-        self.assertEqual([json.loads(base64.b64decode(x))["solution"] for x in said], [{"counter": 5, "derivedKey": key.hex()}] * 2)
-        self.assertEqual(len({x for a in f.asked for x in a.split(b"\r\n") if x.startswith(b"Idempotency-Key")}), 1)
+        for code in "challenge_expired", "challenge_used", "challenge_other_address":
+            _, _, f = self.line(asks, problem(403, code), asks, answer(201, IN))
+            said = [x.split(b": ")[1] for a in f.asked for x in a.split(b"\r\n") if x.startswith(b"segq-challenge")]
+            self.assertEqual([json.loads(base64.b64decode(x))["solution"] for x in said], [{"counter": 5, "derivedKey": key.hex()}] * 2)
+            self.assertEqual(len({x for a in f.asked for x in a.split(b"\r\n") if x.startswith(b"Idempotency-Key")}), 1)
         with self.assertRaises(segq.ChallengeRequired):
             self.line(*[asks] * 9)
 

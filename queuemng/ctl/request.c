@@ -282,7 +282,12 @@ int cmd_request(struct ctl *c, char **argv)
 
 int cmd_task_list(struct ctl *c, char **argv)
 {
-    return argv[0] == NULL ? cmd_task_queues(c) : cmd_request(c, argv);
+    if (argv[0] != NULL)
+        return cmd_request(c, argv);
+    if (c->label != NULL || c->order != NULL || c->name != NULL || c->since != NULL || c->until != NULL)
+        return ctl_fail(CTL_USAGE, "task list: --label, --name, --since, --until and --order are of a queue's tasks: "
+                                   "name the queue");
+    return cmd_task_queues(c);
 }
 
 int cmd_task_keys(struct ctl *c, char **argv)

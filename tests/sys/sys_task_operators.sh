@@ -48,6 +48,7 @@ check_eq "one that was never there: 404" "$(admin GET /v1/admin/tasks/1-5 | fiel
 check_eq "a partition that is not here: 404" "$(admin GET /v1/admin/tasks/77-5 | field code)" task_unknown
 
 # ---- lists
+check "what chooses among tasks is not left out in silence" eval '! ctl task list --since 2026-01-01T00:00:00Z && complains "name the queue"'
 ids() { admin GET "/v1/admin/task-queues/$1/tasks?$2" | jq -r '[.tasks[].state] | sort | join(",")'; }
 check_eq "all tasks of a queue" "$(ids images '')" 'running,scheduled,waiting'
 check_eq "by state" "$(ids images 'state=waiting,scheduled')" 'scheduled,waiting'

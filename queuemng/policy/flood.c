@@ -8,6 +8,11 @@ static unsigned level_at(uint64_t per_s, uint64_t from)
     return per_s >= FLOOD_FIERCE * from ? 2 : per_s >= from ? 1 : 0;
 }
 
+static uint64_t middle(uint64_t a, uint64_t b, uint64_t c)
+{
+    return u64_max(u64_min(a, b), u64_min(u64_max(a, b), c));
+}
+
 /* Rises at once; falls by one when it was calm for long. */
 static unsigned next_level(struct flood *f, uint64_t from)
 {
@@ -26,7 +31,9 @@ bool flood_second(struct flood *f, enum challenge_mode mode, uint64_t from, int6
     enum flood_why was = f->why;
     unsigned level = f->level;
 
-    f->per_s = f->came;
+    f->per_s = middle(f->last[0], f->last[1], f->came);
+    f->last[0] = f->last[1];
+    f->last[1] = f->came;
     f->came = 0;
     f->by_joins = mode == CHALLENGE_OFF || from == 0 ? 0 : next_level(f, from);
     f->level = f->by_joins == 0 && mode == CHALLENGE_ON ? 1 : f->by_joins;

@@ -1,8 +1,11 @@
 /* flood.h: whether joins of a queue need a challenge, by how many come to all routers. Pure.
  *
- * On at once when a second has `from` joins; twice the work at FLOOD_FIERCE times of that. Off, or
- * down by a level, only after FLOOD_CALM_S seconds below half of what turned it on: joins that were
- * asked for work count like others, so a flood that gives up does not turn it off and on. */
+ * What counts is the middle one of the last three seconds: routers tell their joins once a second by
+ * clocks of their own, so now and then one of ours has two seconds of theirs, or none.
+ *
+ * On at `from` joins; twice the work at FLOOD_FIERCE times of that. Off, or down by a level, only after
+ * FLOOD_CALM_S seconds below half of what turned it on: joins that were asked for work count like
+ * others, so a flood that gives up does not turn it off and on. */
 #ifndef SEGQ_FLOOD_H
 #define SEGQ_FLOOD_H
 
@@ -16,7 +19,8 @@ enum flood_why { FLOOD_CALM, FLOOD_BY_HAND, FLOOD_JOINS };
 
 struct flood {
     uint64_t came;      /* joins told since the last step */
-    uint64_t per_s;     /* in the step before this one */
+    uint64_t last[2];   /* in the two steps before */
+    uint64_t per_s;     /* in the middle one of three */
     unsigned by_joins;  /* level that these make */
     unsigned level;     /* 0: off */
     enum flood_why why;

@@ -56,7 +56,7 @@ export const slotWords = q => `${number(q.inside)} of ${number(q.max_active)} sl
 
 export function saysOf(q) {
   if (offHours(q)) return hours(q.def, q.waiting);
-  if (q.shadow) return `A shadow: everybody goes in at once; ${people(q.shadow.waiting)} would wait, up to ${span(1000 * q.shadow.wait_s)} (so far up to ${span(1000 * q.shadow.longest_s)}).`;
+  if (q.shadow && q.limited_by === 'shadow') return `A shadow: everybody goes in at once; ${people(q.shadow.waiting)} would wait, up to ${span(1000 * q.shadow.wait_s)} (so far up to ${span(1000 * q.shadow.longest_s)}).`;
   if (!isOpen(q)) return upper(stateOf(q.state)[2]) + '.';
   const what = [q.mode === 'slots' ? '' : `${rate(q.allowed_per_s)} a second may go in`, bySlots(q) ? slotWords(q) : ''];
   return `${upper(what.filter(Boolean).join('; '))}; limited by ${limitWords(q.limited_by)}.`;

@@ -198,10 +198,12 @@ static void queue_view(struct buf *b, const json_t *q, bool all)
     challenge(b, json_object_get(q, "challenge"));
     claims(b, q);
     buf_byte(b, '\n');
-    if (json_is_object(shadow))
-        ctl_say(b, shadow, "  shadow, everybody goes in at once: {waiting#} would wait, up to {wait_s^} "
+    if (json_is_object(shadow)) {
+        ctl_say(b, q, "  shadow{?limited_by=shadow:, everybody goes in at once}: ");
+        ctl_say(b, shadow, "{waiting#} would wait, up to {wait_s^} "
                            "({allowed_per_s/}{?limited_by:, limited by {limited_by}}); of {joined#} so far "
                            "{would_wait#} would have waited, up to {longest_s^}\n");
+    }
     json_array_foreach(json_object_get(q, "lanes"), i, l)
         lane(b, l, all);
 }

@@ -44,13 +44,17 @@ Test(ctl_status, regions_are_shown_where_one_is_said)
 Test(ctl_status, a_shadow_says_who_would_wait_and_how_long)
 {
     json_t *c = js("{\"epoch\":3,\"map_version\":41,\"nodes\":[],\"routers\":[],\"moves\":[],\"metrics\":[],"
-                   "\"queues\":[{\"queue\":\"login\",\"state\":\"open\",\"lanes\":[],\"shadow\":{\"waiting\":10,"
+                   "\"queues\":[{\"queue\":\"login\",\"state\":\"open\",\"limited_by\":\"shadow\",\"lanes\":[],\"shadow\":{\"waiting\":10,"
                    "\"wait_s\":2.106,\"joined\":1200,\"would_wait\":7,\"longest_s\":75.5,\"allowed_per_s\":2.0,"
                    "\"limited_by\":\"fixed\"}}]}");
 
     cr_expect(view_cluster(&b, c, NULL, false));
-    cr_expect_not_null(strstr(text(), "10 would wait, up to 2 s (2/s, limited by fixed); of 1 200 so far 7 would "
+    cr_expect_not_null(strstr(text(), "  shadow, everybody goes in at once: 10 would wait, up to 2 s (2/s, limited by fixed); of 1 200 so far 7 would "
                                       "have waited, up to 76 s\n"), "%s", text());
+    json_object_set_new(json_array_get(json_object_get(c, "queues"), 0), "limited_by", json_string("reject"));
+    buf_reset(&b);
+    cr_expect(view_cluster(&b, c, NULL, false));
+    cr_expect_not_null(strstr(text(), "  shadow: 10 would wait"), "nobody goes in: %s", text());
     json_decref(c);
 }
 

@@ -231,3 +231,25 @@ Test(shadow, a_rebuilt_segment_is_no_crowd)
     cr_expect_eq(shadow_of(r).v.joined, was + 20, "%u", (unsigned)shadow_of(r).v.joined);
     mr_free(r);
 }
+
+/* Nobody is let out of a lane that has gone: its line goes, too. */
+Test(shadow, a_lane_that_goes_takes_its_line)
+{
+    struct mr *r = mr_new("shadow lane");
+
+    r->crowd = true;
+    mr_put_queue(r, QUEUE(", \"release_per_s\": 1, \"shadow\": true, \"lanes\": [{\"name\": \"default\"}, {\"name\": \"vip\"}]"));
+    mr_run(r, 2500);
+    r->lane = 1;
+    mr_join(r, 60);
+    play(r, 4);
+    cr_expect_eq(admitted(r), 60);
+    for (uint32_t i = 0; i < r->n_tickets; i++)
+        mr_leave(r, i);
+    mr_run(r, 1500);
+    cr_expect_gt(shadow_of(r).v.waiting, 40);
+    mr_put_queue(r, QUEUE(", \"release_per_s\": 1, \"shadow\": true, \"lanes\": [{\"name\": \"default\"}]"));
+    mr_run(r, 1500);
+    cr_expect_eq(shadow_of(r).v.waiting, 0, "%u", (unsigned)shadow_of(r).v.waiting);
+    mr_free(r);
+}

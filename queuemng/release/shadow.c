@@ -22,7 +22,7 @@ void shadow_second(struct mqueue *q)
         for (unsigned i = 0; q->shadow != NULL && i < LANES_MAX; i++)
             q->shadow->joined[i] = i < q->n_lanes ? q->lane[i].came_ever : 0;
     } else {
-        for (unsigned i = q->n_lanes; i < LANES_MAX; i++) /* of lanes that have gone */
+        for (unsigned i = q->n_lanes; i < LANES_MAX; i++) /* lanes that have gone */
             q->shadow->line.lane[i].n = 0, q->shadow->line.lane[i].waiting = 0;
     }
 }

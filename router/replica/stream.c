@@ -7,6 +7,7 @@
 
 #define OFFSET_MS 5000 /* an offset counts for one to two of these */
 #define DRIFT_MS  2    /* difference of two clocks in that time, at most: 200 ppm */
+#define SURE_MS   (2 * OFFSET_MS) /* a way of that time is no jam */
 #define LOW_MS    2000 /* time for which the shortest interval of an earlier pace counts */
 #define UNKNOWN   INT64_MIN
 
@@ -52,8 +53,7 @@ void stream_init(struct stream *st, struct line_pool *pool)
 {
     memset(st, 0, sizeof(*st));
     st->pool = pool;
-    st->way_ms = st->way_was_ms = MSEC_NEVER;
-    st->far_ms = 0;
+    st->way_ms = st->way_was_ms = st->least_ms = MSEC_NEVER;
     set_init(&st->now);
     set_init(&st->next);
     seen_init(&st->seen);
@@ -155,11 +155,18 @@ void stream_farewell(struct stream *st, msec_t now_ms, struct msg_seen *m)
 
 /* ---- clocks ----------------------------------------------------------------------------- */
 
-static void note_far(struct stream *st)
+static msec_t far_of(msec_t way_ms)
 {
-    msec_t ms = ms_min(st->way_ms, st->way_was_ms);
+    return way_ms <= STREAM_NEAR_MS ? 0 : ms_min(way_ms, STREAM_FAR_MS);
+}
 
-    st->far_ms = ms == MSEC_NEVER || ms <= STREAM_NEAR_MS ? 0 : ms_min(ms, STREAM_FAR_MS);
+static void note_far(struct stream *st, msec_t way_ms, msec_t now_ms)
+{
+    st->far_ms = far_of(ms_min(st->way_ms, st->way_was_ms));
+    if (st->least_ms == MSEC_NEVER)
+        st->since_ms = now_ms;
+    st->least_ms = ms_min(st->least_ms, way_ms);
+    st->sure_far_ms = now_ms - st->since_ms < SURE_MS ? 0 : far_of(st->least_ms);
 }
 
 static void note_echo(struct stream *st, int64_t offset, msec_t way_ms, msec_t now_ms)
@@ -176,7 +183,7 @@ static void note_echo(struct stream *st, int64_t offset, msec_t way_ms, msec_t n
         st->offset.best = offset > st->offset.best ? offset : st->offset.best;
         st->way_ms = ms_min(st->way_ms, way_ms);
     }
-    note_far(st);
+    note_far(st, way_ms, now_ms);
 }
 
 /* Our clock when the node's was `stamp_ms`, or earlier. */

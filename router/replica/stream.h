@@ -10,7 +10,8 @@
  * not looked at; clocks drift by less than DRIFT_MS meanwhile.
  *
  * Distance. How long ago an echo was said when its push arrives is a way there and back, at least;
- * the least of the last seconds is the link's. Over an ocean nothing is ever younger.
+ * the least of the last seconds is the link's. Over an ocean nothing is ever younger. A jam looks
+ * the same, but passes: where that matters, the least ever counts, over all links.
  *
  *   what fails                              what follows
  *   a row that does not follow, a clock     SQ_EPROTO: the link is to be closed
@@ -76,6 +77,8 @@ struct stream {
     } offset;
     msec_t way_ms, way_was_ms; /* least way there and back, in the same spans; MSEC_NEVER: none yet */
     msec_t far_ms; /* by these; what the node says is never younger; 0: it is near, or not known */
+    msec_t least_ms, since_ms; /* least way since then, over all links; MSEC_NEVER: none yet */
+    msec_t sure_far_ms; /* by it: no jam has made it; 0 also until that is sure */
     struct seen seen;
 };
 

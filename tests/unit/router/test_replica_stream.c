@@ -79,16 +79,22 @@ static bool asks(enum replica_by by, uint32_t number, msec_t node_ms)
 
 /* ---- distance ---- */
 
-/* Whole push of the moment 5000, whose echo was said way_ms before it came. */
+/* Whole push of that moment, whose echo was said way_ms before it came. */
+static void push_over(msec_t way_ms, msec_t stamp_ms)
+{
+    hear(stamp_ms - way_ms / 2);
+    cr_assert_eq(stream_apply(st, &(struct msg_replica){ .stamp_ms = stamp_ms,
+                                                         .echo_ms = OURS + stamp_ms - way_ms / 2,
+                                                         .flags = REPLICA_WHOLE | REPLICA_END,
+                                                         .n = 1, .v = &row,
+                                                         .n_pace = 1, .pace = &pace },
+                              OURS + stamp_ms + way_ms / 2), 0);
+}
+
 static void said_over(msec_t way_ms)
 {
     stream_up(st, OURS + 4000);
-    hear(5000 - way_ms / 2);
-    cr_assert_eq(stream_apply(st, &(struct msg_replica){ .stamp_ms = 5000,
-                                                         .echo_ms = OURS + 5000 - way_ms / 2,
-                                                         .flags = REPLICA_WHOLE | REPLICA_END,
-                                                         .n = 1, .v = &row, .n_pace = 1, .pace = &pace },
-                              OURS + 5000 + way_ms / 2), 0);
+    push_over(way_ms, 5000);
 }
 
 Test(replica_far, over_an_ocean_the_way_there_and_back_counts_for_nothing, .init = begin, .fini = end)
@@ -258,6 +264,42 @@ Test(replica_kept, then_only_if_the_manager_does_not_reach_it_either, .init = be
     cr_expect(asks(BY_ASKING_STALE, 3, 9700), "only we do not reach it");
     word(9800, 5000 + FRESH - 11);
     cr_expect(asks(BY_ASKING_STALE, 3, 9800), "it lived on without us");
+}
+
+/* A link that is lost after the stamp of last_ms. */
+static void link_of(msec_t way_ms, msec_t from_ms, msec_t last_ms)
+{
+    stream_up(st, OURS + from_ms - way_ms);
+    for (msec_t ms = from_ms; ms <= last_ms; ms += 500)
+        push_over(way_ms, ms);
+    stream_down(st);
+}
+
+/* The last moment at which the manager may have heard the node after link_of(): a state counts as
+ * of its echo. */
+static msec_t heard_over(msec_t way_ms, msec_t last_ms)
+{
+    return last_ms - way_ms / 2 - 2 + FRESH + way_ms;
+}
+
+Test(replica_kept, over_an_ocean_the_manager_hears_a_way_after_it, .init = begin, .fini = end)
+{
+    link_of(400, 5000, 20000);
+    word(21300, heard_over(400, 20000));
+    cr_expect(tells(BY_LAST_KNOWN, 3, 21300));
+    word(21400, heard_over(400, 20000) + 1);
+    cr_expect(asks(BY_ASKING_STALE, 3, 21400));
+}
+
+Test(replica_kept, but_a_jam_is_no_ocean, .init = begin, .fini = end)
+{
+    link_of(400, 5000, 10000);
+    word(11300, heard_over(400, 10000));
+    cr_expect(asks(BY_ASKING_STALE, 3, 11300), "perhaps it is one: it has not been so for long");
+    link_of(10, 12000, 12500);
+    link_of(400, 20000, 40000);
+    word(41300, heard_over(400, 40000));
+    cr_expect(asks(BY_ASKING_STALE, 3, 41300), "the way was short once");
 }
 
 Test(replica_kept, a_word_from_before_the_state_does_not_count, .init = begin, .fini = end)

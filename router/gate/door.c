@@ -153,6 +153,15 @@ static bool has_waited(struct door *d, const struct door_ask *a, int64_t end_s, 
                      a->now_ms / MINUTE_MS * MINUTE_MS).now == 1;
 }
 
+/* Joins are told as they ask. */
+static void tell_once(struct door *d, queue_id id)
+{
+    struct door_queue *q = map_get_ptr(&d->queues, id);
+
+    if (q != NULL && q->asked > 0)
+        q->asked--;
+}
+
 enum challenge_state door_check(struct door *d, const struct door_ask *a, const struct challenge_terms *t,
                                 struct slice answer, struct challenge_seen *of)
 {
@@ -160,12 +169,13 @@ enum challenge_state door_check(struct door *d, const struct door_ask *a, const 
     uint64_t challenge = s == CHALLENGE_GOOD || s == CHALLENGE_UNSOLVED ? hash(d, of->id, CHALLENGE_ID_LEN) : 0;
     bool waited = s == CHALLENGE_UNSOLVED && has_waited(d, a, of->end_s, challenge);
 
-    if ((s == CHALLENGE_GOOD || waited) &&
-        crowd_add(d->used, challenge, MINUTE_MS, a->now_ms).all > DOOR_USES)
+    if (s == CHALLENGE_GOOD || waited) {
+        if (crowd_add(d->used, challenge, MINUTE_MS, a->now_ms).all <= DOOR_USES) {
+            tell_once(d, a->queue->id);
+            *(waited ? &d->waited : &d->refused[CHALLENGE_GOOD]) += 1;
+            return CHALLENGE_GOOD;
+        }
         s = CHALLENGE_USED;
-    else if (waited) {
-        d->waited++;
-        return CHALLENGE_GOOD;
     }
     d->refused[s]++;
     return s;

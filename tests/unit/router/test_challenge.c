@@ -399,6 +399,26 @@ Test(door, joins_are_told_once)
     cr_expect_eq(rows[0].n, 1);
 }
 
+/* Else whoever works counts twice, and fewer than half of the bound keep the work up. */
+Test(door, a_join_that_comes_again_with_its_answer_is_told_once)
+{
+    static struct join_row rows[MSG_JOINS_MAX];
+    size_t n;
+    const char *answer;
+    struct slice s;
+
+    joins_from(11, 1);
+    answer = challenge_solved(fresh(&terms, &n));
+    s = (struct slice){ (char *)(uintptr_t)answer, strlen(answer) };
+    joins_from(11, 1);
+    cr_expect_eq(door_check(&door, &ask, &terms, s, &seen), CHALLENGE_GOOD);
+    joins_from(11, 1);
+    s.n /= 2;
+    cr_expect_eq(door_check(&door, &ask, &terms, s, &seen), CHALLENGE_INVALID);
+    cr_assert_eq(door_rows(&door, rows), 1);
+    cr_expect_eq(rows[0].n, 2, "what is no answer counts");
+}
+
 /* ---- counts ---- */
 
 /* Held against a list of all that came, over seeds: never more than two periods have, never less than

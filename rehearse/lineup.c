@@ -36,7 +36,9 @@ static int open_next(struct lineup *l, unsigned node)
 {
     struct lineup_seg *s;
 
-    if (l->n == UINT16_MAX || !GROW(l->v, l->n, l->cap, 16))
+    if (l->n == UINT16_MAX)
+        return SQ_EFULL;
+    if (!GROW(l->v, l->n, l->cap, 16))
         return SQ_ENOMEM;
     s = &l->v[l->n++];
     *s = (struct lineup_seg){ .first = l->joined, .node = (uint16_t)node, .ahead = (uint32_t)l->waiting };
@@ -48,9 +50,10 @@ int lineup_join(struct lineup *l, unsigned node, uint16_t *seg, uint32_t *order)
 {
     struct lineup_seg *s;
     uint32_t number;
+    int rc = lineup_tail(l) == UINT_MAX ? open_next(l, node) : 0;
 
-    if (lineup_tail(l) == UINT_MAX && open_next(l, node) < 0)
-        return SQ_ENOMEM;
+    if (rc < 0)
+        return rc;
     s = &l->v[l->n - 1];
     if (segq_append(&s->q, 0, &number) < 0)
         return SQ_ENOMEM;

@@ -24,7 +24,8 @@ struct lineup {
 void lineup_init(struct lineup *l, uint32_t capacity);
 void lineup_fini(struct lineup *l);
 /* A place at the tail; the next segment is opened on `node` if the tail is full, or
- * its node is another one that is away (sealed: by the caller). SQ_ENOMEM. */
+ * its node is another one that is away (sealed: by the caller). SQ_ENOMEM;
+ * SQ_EFULL: there are 65535 segments. */
 SQ_CHECK int lineup_join(struct lineup *l, unsigned node, uint16_t *seg, uint32_t *order);
 /* The node of the tail that takes joins; UINT_MAX: there is none, the next join opens one. */
 unsigned lineup_tail(const struct lineup *l);

@@ -64,6 +64,7 @@ static char *trim(char *s)
 struct csv {
     const char *file;
     unsigned line;
+    bool begun; /* a line of data, or the names of the columns, has been */
     enum form form;
     struct night_point *v; /* owned: EDGES of each line: up, level, down */
     uint32_t n, cap;
@@ -83,8 +84,11 @@ static int csv_line(struct csv *c, char *line, struct err *e)
     *comma = '\0';
     time = trim(line);
     form = time_of(time, &ms);
-    if (form == FORM_NONE && c->n == 0 && !number_of(trim(comma + 1), INFINITY, &count))
+    if (form == FORM_NONE && !c->begun && !number_of(trim(comma + 1), INFINITY, &count)) {
+        c->begun = true;
         return 0; /* names of the columns */
+    }
+    c->begun = true;
     if (form == FORM_NONE)
         return err_set(e, SQ_EINVAL, "%s:%u: \"%.40s\" is no time: seconds, HH:MM[:SS], or a date and time with a "
                        "zone, like 2027-01-31T20:00:00Z", c->file, c->line, time);

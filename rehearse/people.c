@@ -94,6 +94,7 @@ static int join(struct play *p, uint32_t i)
     struct proc *r = router_of(p, i);
     struct lane *l = &p->lane[x->lane];
     unsigned no = lineup_tail(&l->line);
+    int rc;
 
     if (p->d.state == DEF_CLOSED || p->d.state == DEF_REJECT ||
         (p->d.max_waiting > 0 && all_waiting(p) >= (uint64_t)p->d.max_waiting)) {
@@ -112,8 +113,11 @@ static int join(struct play *p, uint32_t i)
         due(p, i, p->now + AGAIN_MS + rng_below(&p->rng, AGAIN_MS));
         return 0;
     }
-    if (!GROW(l->by_order, l->n_orders, l->cap, 4096) || lineup_join(&l->line, no, &x->seg, &x->order) < 0)
+    if (!GROW(l->by_order, l->n_orders, l->cap, 4096))
         return SQ_ENOMEM;
+    rc = lineup_join(&l->line, no, &x->seg, &x->order);
+    if (rc < 0)
+        return rc;
     l->by_order[l->n_orders++] = i;
     l->joined++;
     p->f->joined++;
@@ -190,18 +194,17 @@ int people_arrive(struct play *p)
     msec_t until = p->now + CALENDAR_MS;
     uint64_t end = night_arrived(p->n, until) / p->k;
     double tried, bots = night_bots(p->n, until, &tried) / p->k;
+    int rc = 0;
 
-    while (p->persons < end && p->came < p->people) {
-        if (arrives(p, PERSON) < 0)
-            return SQ_ENOMEM;
-        if (night_seconds(p->n, p->persons) > p->f->second_places && p->came < p->people && arrives(p, SECOND) < 0)
-            return SQ_ENOMEM;
+    while (rc == 0 && p->persons < end && p->came < p->people) {
+        rc = arrives(p, PERSON);
+        if (rc == 0 && night_seconds(p->n, p->persons) > p->f->second_places && p->came < p->people)
+            rc = arrives(p, SECOND);
     }
-    while ((double)p->f->bots + 1 <= bots && p->came < p->people)
-        if (arrives(p, BOT) < 0)
-            return SQ_ENOMEM;
+    while (rc == 0 && (double)p->f->bots + 1 <= bots && p->came < p->people)
+        rc = arrives(p, BOT);
     refuse_bots(p, tried / p->k - bots - (double)p->f->bots_refused);
-    return 0;
+    return rc;
 }
 
 /* ---- in line ---- */

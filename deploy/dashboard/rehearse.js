@@ -45,7 +45,7 @@ export async function rehearse({ queue: name }) {
     if (!(n > 0)) throw new Refused(0, 'Times as many: a number above 0.');
     const c = range ? await crowdOf(name, range, n) : { points: INVENTION.map(x => ({ ...x, per_s: x.per_s * n })), ms: 1800000 };
     save(file, `# A night of ${name}, of the dashboard: segqctl rehearse ${file}; all keys: segqctl help rehearse\n` +
-      `for: ${Math.ceil(c.ms / 1000) + 600}s\n\nqueues:\n  - ${JSON.stringify(def)}\n\ncluster: { routers: ${routers}, segment_nodes: ${nodes} }\n\n` +
+      `for: ${Math.min(86400, Math.ceil(c.ms / 1000) + 600)}s\n\nqueues:\n  - ${JSON.stringify(def)}\n\ncluster: { routers: ${routers}, segment_nodes: ${nodes} }\n\n` +
       `crowd:\n  arrivals:\n${c.points.map(x => `    - { at: ${x.at}, per_s: ${x.per_s} }\n`).join('')}` +
       '  patience: { kind: exponential, mean: 20m }   # a guess\n  stay: { kind: exponential, mean: 10m }       # a guess\n  no_shows: 3\n\n' +
       `# ${metric} = base + per_person x inside + per_release x entries a second; guesses.\nbackend: { metric: ${JSON.stringify(metric)}, base: 10, per_person: 0.002, per_release: 0.02, crash_above: 95 }\n\n` +

@@ -38,6 +38,10 @@ int past_files_csv(struct night *n, const char *file)
     rc = got < 0 ? (int)got : 0;
     if (rc == 0) {
         text[got] = '\0';
+        if (memchr(text, '\0', (size_t)got) != NULL)
+            rc = err_set(&e, SQ_EINVAL, "%s: it has bytes of 0, and is no text", path);
+    }
+    if (rc == 0) {
         rc = past_csv(&n->crowd.arrivals, text, path, &e);
     }
     free(text);

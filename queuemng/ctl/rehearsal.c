@@ -54,8 +54,12 @@ static int play_one(struct played *x)
 {
     struct progress p = { x->name, seconds_now() };
     struct play_watch watch = { isatty(STDERR_FILENO) == 1 ? show_progress : NULL, &p };
+    int rc = play_night(&x->f, &x->night, watch);
 
-    return play_night(&x->f, &x->night, watch) < 0 ? ctl_fail(CTL_REFUSED, "out of memory") : CTL_OK;
+    if (rc == SQ_EFULL)
+        return ctl_fail(CTL_REFUSED, "a lane has more than 65535 segments: give the queue a larger "
+                        "segment_capacity, or more lanes");
+    return rc < 0 ? ctl_fail(CTL_REFUSED, "out of memory") : CTL_OK;
 }
 
 /* ---- variants ---- */
@@ -135,6 +139,18 @@ static int read_variants(struct variants *v, const char *text, const char *queue
         if (*p == '\0')
             return CTL_OK;
     }
+}
+
+/* Refuses the keys with which the trail was read. */
+static int trail_bears(const struct variants *v)
+{
+    static const char *const keys[] = { "crowd.queue", "crowd.from", "for" };
+
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        if (strcmp(v->dotted, keys[i]) == 0)
+            return ctl_fail(CTL_USAGE, "--vary %s: --from-audit reads the trail once, with what the file "
+                            "says: change it there", v->key);
+    return CTL_OK;
 }
 
 /* Tells what is wrong by the user's word: cfg_load() calls it --set. */
@@ -371,6 +387,8 @@ int cmd_rehearse(struct ctl *c, char **argv)
         if (rc == CTL_OK)
             rc = read_variants(&vary, c->vary, night_queue(&as_is.night)->name);
         cfg_clear(&as_is.night, night_keys);
+        if (rc == CTL_OK && c->from_audit != NULL)
+            rc = trail_bears(&vary);
     }
     if (rc == CTL_OK && c->find != NULL) {
         rc = find(c, v, argv[0], &past, &vary);

@@ -260,6 +260,12 @@ async function rehearsal(page) {
   await page.locator('#ask-head', { hasText: 'Rehearse a night of shop' }).waitFor();
   await page.locator('#ask-yes').click();
   await claimUntil('a crowd of nobody is refused', async () => (await page.locator('#ask-why').innerText()).includes('Nobody came in that time'));
+  await page.route('**/history?range=24h', r => r.fulfill({ json: { columns: ['joined_per_s'], step_ms: 60000, points: Array(1440).fill([0.1]) } }));
+  await page.getByLabel('Who comes').selectOption({ index: 1 });
+  const [day] = await Promise.all([page.waitForEvent('download'), page.locator('#ask-yes').click()]);
+  const ran = require('child_process').spawnSync(process.env.BIN + '/segqctl', ['rehearse', await day.path(), '--json'], { encoding: 'utf8' });
+  claim('a whole day is played, too', ran.stdout.length > 0, ran.stderr);
+  await button(page, 'Rehearse …').click();
   await page.getByLabel('Who comes').selectOption({ index: 2 });
   await page.getByLabel('Times as many').fill('0.5');
   await k.accessible(page, 'a rehearsal');

@@ -103,6 +103,16 @@ rc=$?
 check_eq "a line that is not sorted is refused: $(cat "$DIR/out")" "$rc" 2
 check "with file and line" grep -q 'last.csv:4: not later' "$DIR/out"
 
+printf 'time,count\n0,5\n1,5\n\0\n2,900\n' >"$DIR/last.csv"
+"$BIN/segqctl" rehearse "$DIR/last.yaml" >"$DIR/out" 2>&1
+rc=$?
+check_eq "a file that is no text is not played to the middle: $(cat "$DIR/out")" "$rc" 2
+for key in crowd.queue=a,b for=1m,2m; do
+    "$BIN/segqctl" rehearse "$DIR/again.yaml" --from-audit "$DIR/trail" --vary "$key" >"$DIR/out" 2>&1
+    rc=$?
+    check_eq "what the trail was read with is not varied: $(cat "$DIR/out")" "$rc" 2
+done
+
 # A typing error on the line is told by its own words; nothing is played.
 mistyped() { # VARY EXPECTED
     local out

@@ -5,6 +5,7 @@
 
 #include "common/config/cfg.h"
 #include "rehearse/limits.h"
+#include "rehearse/lineup.h"
 #include "rehearse/page.h"
 #include "rehearse/past.h"
 #include "rehearse/play.h"
@@ -317,6 +318,32 @@ static int csv(struct cfg_list *out, const char *text, struct err *e)
     *out = (struct cfg_list){ 0 };
     snprintf(copy, sizeof(copy), "%s", text);
     return past_csv(out, copy, "n.csv", e);
+}
+
+/* Only the first line may be names: a second one would be people who are left out in silence. */
+Test(past, one_line_may_be_names)
+{
+    struct cfg_list v = { 0 };
+    struct err e = { 0 };
+
+    cr_assert_eq(csv(&v, "time,count\n20.00h,600\n20:00,x\n20:00,1\n20:01,2\n", &e), SQ_EINVAL);
+    cr_assert_eq(csv(&v, "time,count\nold,new\n20:00,1\n20:01,2\n", &e), SQ_EINVAL);
+    cr_assert(strncmp(e.text, "n.csv:2: ", 9) == 0, "%s", e.text);
+}
+
+Test(lineup, says_that_there_are_too_many_segments)
+{
+    struct lineup l;
+    uint32_t order;
+    uint16_t seg;
+    int rc = 0;
+
+    lineup_init(&l, 1);
+    for (uint32_t i = 0; i <= UINT16_MAX && rc == 0; i++)
+        rc = lineup_join(&l, 0, &seg, &order);
+    cr_assert_eq(rc, SQ_EFULL);
+    cr_assert_eq(l.n, UINT16_MAX);
+    lineup_fini(&l);
 }
 
 /* Three minutes of four are there; nobody came in the other one, and the sum is that of the lines. */

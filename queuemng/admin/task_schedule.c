@@ -120,7 +120,8 @@ static bool begin(struct admin_call *c, struct walk *w)
     w->wants_old = w->q.patches;
     if (w->q.patches)
         return is_patch(c, w);
-    return mng_part(c->s->mng, w->part[0], &p) && pack(c->s->mng, w, &p, c->a);
+    w->wants_old = w->q.version != 0 && w->n > 1; /* an older pool may have it */
+    return w->wants_old || (mng_part(c->s->mng, w->part[0], &p) && pack(c->s->mng, w, &p, c->a));
 }
 
 /* ---- answers ------------------------------------------------------------------------- */
@@ -215,24 +216,12 @@ static void defined(struct mng_service *s, struct walk *w, const struct mng_part
     walk_finish(s, w);
 }
 
-/* Changes what was found, in the queue's own pool. False: the answer says why not. */
-static bool patch(struct mng_service *s, struct walk *w, const struct schedule_row *row)
+/* Asks the queue's own pool for what is in w->form, if it has the version. False: the answer says why not. */
+static bool ask_own(struct mng_service *s, struct walk *w, uint64_t version)
 {
-    uint64_t version = schedule_version(row->text.p, row->text.n);
-    const struct msg_task_do_ans found = { .code = CODE_CONFLICT, .n_schedules = 1 };
     struct mng_part_view p = { .node = "" };
-    struct buf out;
 
-    if (w->q.version != 0 && w->q.version != version) {
-        is_other(w, &found, walk_held(w));
-        return false;
-    }
-    buf_init(&out);
-    buf_append(&w->old, row->text.p, row->text.n); /* it may be in an older pool */
-    schedule_merge(&out, row, (struct slice){ (char *)w->form.data, w->form.len });
-    buf_fini(&w->form);
-    w->form = out;
-    w->q.version = w->i == 0 ? version : SCHEDULE_ABSENT;
+    w->q.version = version;
     w->i = 0;
     w->wants_old = false;
     if (w->form.failed || w->old.failed || !mng_part(s->mng, w->part[0], &p)) {
@@ -247,12 +236,47 @@ static bool patch(struct mng_service *s, struct walk *w, const struct schedule_r
     return false;
 }
 
+/* Changes what was found, in the queue's own pool. False: the answer says why not. */
+static bool change(struct mng_service *s, struct walk *w, const struct schedule_row *row)
+{
+    uint64_t version = schedule_version(row->text.p, row->text.n);
+    const struct msg_task_do_ans found = { .code = CODE_CONFLICT, .n_schedules = 1 };
+    struct buf out;
+
+    if (w->q.version != 0 && w->q.version != version) {
+        is_other(w, &found, walk_held(w));
+        return false;
+    }
+    buf_append(&w->old, row->text.p, row->text.n); /* it may be in an older pool */
+    if (w->q.patches) {
+        buf_init(&out);
+        schedule_merge(&out, row, (struct slice){ (char *)w->form.data, w->form.len });
+        buf_fini(&w->form);
+        w->form = out;
+    }
+    return ask_own(s, w, w->i == 0 ? version : SCHEDULE_ABSENT);
+}
+
+/* Defines what was found nowhere, if that was asked for. False: the answer is there. */
+static bool make(struct mng_service *s, struct walk *w)
+{
+    const struct msg_task_do_ans none = { .code = CODE_CONFLICT };
+
+    if (w->q.verb == DO_SCHEDULE || w->q.patches || !is_whole(w))
+        unknown(w, walk_held(w));
+    else if (w->q.version == SCHEDULE_ABSENT)
+        return ask_own(s, w, SCHEDULE_ABSENT);
+    else
+        is_other(w, &none, walk_held(w));
+    return false;
+}
+
 /* Goes on looking, in one partition after the other. */
 static void looked(struct mng_service *s, struct walk *w, const struct mng_part_view *p,
                    const struct msg_task_do_ans *m)
 {
     if (m->code == CODE_DONE && m->n_schedules > 0) {
-        if (w->wants_old && patch(s, w, &m->schedules[0]))
+        if (w->wants_old && change(s, w, &m->schedules[0]))
             return;
         if (w->q.verb == DO_SCHEDULE)
             answer_row(walk_held(w), 200, row_json(w, &m->schedules[0], p));
@@ -268,9 +292,8 @@ static void looked(struct mng_service *s, struct walk *w, const struct mng_part_
     } else {
         walk_skip(w, p);
     }
-    if (walk_ask_next(s, w))
+    if (walk_ask_next(s, w) || make(s, w))
         return;
-    unknown(w, walk_held(w));
     walk_finish(s, w);
 }
 

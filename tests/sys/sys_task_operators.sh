@@ -376,10 +376,20 @@ ctl task schedules add ride/8 old every=1h task='{"payload":1}'
 ctl task schedules add ride/8 left every=1h task='{"payload":1}'
 ctl pool add ride/8 max_attempts=1
 check_eq "what the older pool has is shown" "$(admin GET "${SCHED/9/8}/old" | jq -r .definition.every)" 1h
+taken() { ctl task schedules add ride/8 new every=1h task='{"payload":1}'; says '^every: - -> "1h"$'; }
+wait_for 10 "a new name is taken" taken
+ctl task schedules delete ride/8 new
+ctl task schedules add ride/8 old every=3h task='{"payload":9}'
+check "another of its name is refused" complains 'schedule old exists already'
+put_at() { http -X PUT -H "Authorization: Bearer $(admin_token)" -H "If-Match: \"$1\"" -d '{"every":"1h","task":{"payload":3}}' "$A${SCHED/9/8}/$2"; }
+check_eq "  and a definition for another version" "$(put_at 77 old | field detail)" 'schedule old was changed meanwhile: look at it again'
+check_eq "  or for one that is nowhere" "$(put_at 77 none | field detail | cut -d';' -f1)" 'queue ride/8 has no schedule none any more'
+check_eq "  one for what it is there is taken: from what to what" \
+    "$(put_at "$(admin GET "${SCHED/9/8}/left" | jq .version)" left | jq -c '[.changes[].key]')" '["task"]'
 moved() { ctl task schedules set ride/8 old every=2h; says '^every: "1h" -> "2h"$'; }
 wait_for 10 "a change of it: from what to what" moved
 check_eq "  it is there once" "$(admin GET "${SCHED/9/8}" | jq -c '[.schedules[].schedule] | sort')" '["left","old"]'
-check_eq "  in the queue's own pool, where servers look" "$(task_call "$R/v1/schedules/ride/8/" | jq -c '[.schedules[].schedule]')" '["old"]'
+check_eq "  in the queue's own pool, where servers look" "$(task_call "$R/v1/schedules/ride/8/" | jq -c '[.schedules[].schedule] | sort')" '["left","old"]'
 ctl task schedules delete ride/8 left
 check_eq "one that stayed behind is deleted" "$(admin GET "${SCHED/9/8}" | jq -c '[.schedules[].schedule]')" '["old"]'
 

@@ -197,9 +197,14 @@ void past_line(struct past *p, const char *line, const struct queue_def *d)
     char time[40];
     size_t n;
     const char *at = member(line, "\"time\":\"", &n);
+    size_t len = strcspn(line, "\r\n");
     unsigned lane;
     char *end;
 
+    if (len > 0 && line[len - 1] != '}') {
+        p->missing++;
+        return;
+    }
     if (member_is(line, "\"event\":\"", "gap") && (end = strstr(line, "\"n\":")) != NULL)
         p->missing += strtoull(end + 4, NULL, 10);
     if (at == NULL || n >= sizeof(time) || !member_is(line, "\"queue\":\"", d->name))

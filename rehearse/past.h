@@ -20,7 +20,7 @@ struct past { /* lines of the trail that were read; to be ended by past_fini(); 
     uint32_t n_people;
     int64_t from_ms;           /* the night's beginning */
     uint64_t before, after;    /* people who joined outside the night, and are left out */
-    uint64_t missing;          /* lines that the trail says are missing in it */
+    uint64_t missing;          /* lines that the trail says are missing, and cut ones */
     bool no_memory;
 };
 

@@ -117,7 +117,7 @@ int past_files_audit(struct past *p, const char *dir, const struct night *n)
     fprintf(stderr, "%u people of %s are played, in place of crowd.arrivals", p->n_people, dir);
     if (p->before + p->after + p->missing > 0)
         fprintf(stderr, "; left out: %llu who came before the night, %llu after it (for, crowd.from); %llu lines are "
-                "missing in the trail", (unsigned long long)p->before, (unsigned long long)p->after,
+                "missing in the trail, or cut", (unsigned long long)p->before, (unsigned long long)p->after,
                 (unsigned long long)p->missing);
     fputc('\n', stderr);
     return CTL_OK;

@@ -40,7 +40,9 @@ bool flood_second(struct flood *f, enum challenge_mode mode, uint64_t from, int6
     f->why = f->by_joins > 0 ? FLOOD_JOINS : f->level > 0 ? FLOOD_BY_HAND : FLOOD_CALM;
     if (f->level == level && f->why == was)
         return false;
-    f->since_ms = wall_ms;
-    f->began_per_s = f->per_s;
+    if (f->why != was) {
+        f->since_ms = wall_ms;
+        f->began_per_s = f->per_s;
+    }
     return true;
 }

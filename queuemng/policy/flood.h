@@ -25,7 +25,7 @@ struct flood {
     unsigned level;     /* 0: off */
     enum flood_why why;
     unsigned calm_s;    /* seconds below half */
-    int64_t since_ms;   /* wall clock: begin of this level and reason; 0: it was never another */
+    int64_t since_ms;   /* wall clock: begin of this reason; 0: it was never another */
     uint64_t began_per_s; /* joins per second that turned it on */
 };
 

@@ -66,6 +66,8 @@ Test(flood, a_fierce_one_costs_twice_and_falls_by_one)
     for (int i = 0; i <= FLOOD_CALM_S; i++)
         (void)one(300, CHALLENGE_AUTO, 200);
     cr_expect_eq(f.level, 1);
+    cr_expect_eq(f.began_per_s, 1600, "it began so, and goes on");
+    cr_expect_lt(f.since_ms, wall_ms - FLOOD_CALM_S * 1000);
     for (int i = 0; i <= FLOOD_CALM_S; i++)
         (void)one(0, CHALLENGE_AUTO, 200);
     cr_expect_eq(f.level, 0);

@@ -331,6 +331,23 @@ static int on_start_or_end(void *ctx, const struct segq_event *v)
     return 0;
 }
 
+static int on_state(void *ctx, const json_t *task)
+{
+    json_t *progress = json_object_get(task, "progress");
+
+    say_event(ctx, json_pack("{s:s, s:O?}", "state", segq_text(task, "state"), "progress",
+                             json_is_null(progress) ? NULL : progress));
+    return 0;
+}
+
+static void do_watch(struct question *q)
+{
+    struct segq_error e;
+    json_t *last = segq_watch(q->o->c, text(q, "task"), on_state, q, NULL, &e);
+
+    answer(q, last, &e);
+}
+
 static void do_watch_queue(struct question *q)
 {
     struct segq_error e;
@@ -473,7 +490,7 @@ static const struct {
     { "check_pass", do_check_pass }, { "verify_pass", do_verify_pass }, { "claim", do_claim },
     { "submit", do_submit }, { "submit_many", do_submit_many }, { "wait_task", do_wait_task },
     { "look", do_look }, { "cancel", do_cancel }, { "group", do_group }, { "call", do_call },
-    { "follow", do_follow }, { "watch_queue", do_watch_queue }, { "work", do_work }, { "stop", do_stop },
+    { "follow", do_follow }, { "watch", do_watch }, { "watch_queue", do_watch_queue }, { "work", do_work }, { "stop", do_stop },
     { "webhook", do_webhook },
 };
 

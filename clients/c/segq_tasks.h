@@ -72,6 +72,13 @@ int segq_stream(struct segq_client *c, const char *method, const char *path, con
                 int (*on_piece)(void *ctx, const char *p, size_t n), void *ctx, long timeout_ms,
                 struct segq_error *e);
 
+/* What becomes of a task, as it comes: on_state gets its state, place and progress as a look tells them,
+ * and says != 0 to end it. Then, or when it is over, its state as told last; NULL: an error, or another
+ * thread has set *stop (NULL: none does), which takes about a second. A stream that breaks off is asked
+ * for again; where a router has no room for one, the task is looked at as often as it says. */
+json_t *segq_watch(struct segq_client *c, const char *task, int (*on_state)(void *ctx, const json_t *task),
+                   void *ctx, const int *stop, struct segq_error *e);
+
 struct segq_event { /* a start or an end in a queue */
     const char *id;           /* where to go on behind it */
     int gap;                  /* 1: some before it are not known any more; it has no task */

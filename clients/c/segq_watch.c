@@ -1,4 +1,4 @@
-/* segq_watch.c: starts and ends of a queue, see segq_tasks.h. */
+/* segq_watch.c: starts and ends of a queue, and what becomes of a task; see segq_tasks.h. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -16,6 +16,7 @@
 enum heard {
     HEARD_FINE,
     HEARD_ENOUGH,  /* the reader wants no more */
+    HEARD_END,     /* the task is over */
     HEARD_GONE,    /* segq says no more */
     HEARD_GARBAGE, /* ends this stream */
 };
@@ -26,8 +27,11 @@ struct part {
 };
 
 struct feed {
-    int (*on_event)(void *ctx, const struct segq_event *v);
+    int (*on_event)(void *ctx, const struct segq_event *v); /* a queue's; NULL: it is a task's */
+    int (*on_state)(void *ctx, const json_t *task);
     void *ctx;
+    const char *task;
+    json_t *state; /* owned: as told last */
     struct part line, data; /* of the event that comes: has_data */
     int has_data;
     char name[32], id[ID_MAX];
@@ -69,6 +73,27 @@ static enum heard tell(struct feed *f, const json_t *said)
     return f->on_event(f->ctx, &v) == 0 ? HEARD_FINE : HEARD_ENOUGH;
 }
 
+static int is_over(const json_t *task)
+{
+    static const char *const ends[] = { "succeeded", "dead", "cancelled", "expired" };
+
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+        if (strcmp(segq_text(task, "state"), ends[i]) == 0)
+            return 1;
+    return 0;
+}
+
+static enum heard tell_state(struct feed *f, json_t *said)
+{
+    if (segq_text(said, "state")[0] == '\0')
+        return HEARD_GARBAGE;
+    json_decref(f->state);
+    f->state = json_incref(said);
+    if (f->on_state(f->ctx, said) != 0)
+        return HEARD_ENOUGH;
+    return is_over(said) ? HEARD_END : HEARD_FINE;
+}
+
 static enum heard of_json(struct feed *f)
 {
     json_t *said = json_loadb(f->data.p, f->data.n, 0, NULL);
@@ -83,8 +108,10 @@ static enum heard of_json(struct feed *f)
         h = HEARD_GONE;
     } else if (strcmp(f->name, "away") == 0) {
         f->away_ms = ms <= 0 ? 0 : ms < 86400000 ? (long)ms : 86400000;
-    } else {
+    } else if (f->on_event != NULL) {
         h = tell(f, said);
+    } else if (f->name[0] == '\0' || strcmp(f->name, "message") == 0 || strcmp(f->name, "end") == 0) {
+        h = tell_state(f, said);
     }
     json_decref(said);
     return h;
@@ -179,6 +206,22 @@ static void rest(struct feed *f, long told_ms, const int *stop)
         segq_sleep(left < 200 ? (long)left : 200);
 }
 
+/* A router has no room for the stream: the task is looked at, which says when to come back. */
+static long look(struct segq_client *c, struct feed *f, struct segq_error *e)
+{
+    json_t *t = segq_look(c, f->task, e);
+    json_int_t ms = json_integer_value(json_object_get(t, "poll_after_ms"));
+
+    if (t == NULL) {
+        f->heard = segq_mends(e) ? HEARD_FINE : HEARD_GONE;
+        f->gone = *e;
+    } else {
+        f->heard = tell_state(f, t);
+    }
+    json_decref(t);
+    return ms < 1000 ? 0 : ms < 86400000 ? (long)ms : 86400000;
+}
+
 /* One stream. 1: there is something to come back for. */
 static int listen_once(struct segq_client *c, const char *path, struct feed *f, const int *stop,
                        struct segq_error *e)
@@ -187,6 +230,7 @@ static int listen_once(struct segq_client *c, const char *path, struct feed *f, 
                           .last_id = f->last[0] != '\0' ? f->last : NULL, .stop = stop,
                           .on_piece = on_piece, .ctx = f, .timeout_ms = QUIET_MS };
     json_t *said;
+    long told_ms;
 
     f->line.n = f->data.n = 0;
     f->has_data = 0;
@@ -195,13 +239,15 @@ static int listen_once(struct segq_client *c, const char *path, struct feed *f, 
     f->heard = HEARD_FINE;
     said = segq_http(c, &q, e);
     json_decref(said);
+    told_ms = said == NULL ? e->retry_after_ms : q.status == 204 ? q.retry_after_ms : f->away_ms;
+    if (said != NULL && q.status == 204 && f->task != NULL)
+        told_ms = look(c, f, e);
     if (f->heard == HEARD_GONE)
         *e = f->gone;
-    if (f->heard == HEARD_ENOUGH || f->heard == HEARD_GONE || is_stopped(stop) ||
+    if (f->heard == HEARD_ENOUGH || f->heard == HEARD_GONE || f->heard == HEARD_END || is_stopped(stop) ||
         (said == NULL && !segq_mends(e)))
         return 0;
-    rest(f, said == NULL ? e->retry_after_ms : q.status == 204 ? q.retry_after_ms : f->away_ms,
-         stop);
+    rest(f, told_ms, stop);
     return !is_stopped(stop);
 }
 
@@ -226,4 +272,25 @@ int segq_watch_queue(struct segq_client *c, const char *queue, const char *after
         return -1;
     memset(e, 0, sizeof(*e));
     return 0;
+}
+
+json_t *segq_watch(struct segq_client *c, const char *task, int (*on_state)(void *ctx, const json_t *task),
+                   void *ctx, const int *stop, struct segq_error *e)
+{
+    struct feed f = { .on_state = on_state, .ctx = ctx, .task = task, .grown_ms = 1000 };
+    char path[512];
+
+    segq_path(path, sizeof(path), "/v1/tasks/", task, "/events");
+    while (listen_once(c, path, &f, stop, e))
+        ;
+    free(f.line.p);
+    free(f.data.p);
+    if (f.heard == HEARD_END || f.heard == HEARD_ENOUGH) {
+        memset(e, 0, sizeof(*e));
+        return f.state;
+    }
+    json_decref(f.state);
+    if (is_stopped(stop))
+        segq_fail(e, SEGQ_DEADLINE, 0, "stopped", "the watch was ended before the task");
+    return NULL;
 }

@@ -56,6 +56,15 @@ static const struct ticket *heir_of(const struct sim *s, const struct ticket *ol
     return NULL;
 }
 
+/* Its new place was lost: no key finds it, and what another try takes is given back. */
+static bool has_lost_heir(const struct sim *s, const struct ticket *old)
+{
+    for (uint32_t i = 0; i < s->n_tickets; i++)
+        if (stands_for(&s->ticket[i], old) && is_lost(&s->ticket[i]))
+            return true;
+    return false;
+}
+
 void replace_left(struct sim *s, struct ticket *old)
 {
     if (old->fate == T_ADMITTED && s->count.jumps == 0)
@@ -80,8 +89,9 @@ void replace_refused(struct sim *s, const struct ticket *old)
 {
     const struct ticket *heir = old->replaced ? heir_of(s, old) : NULL;
 
-    if (heir != NULL && !is_lost(heir) && heir->fate == T_LIVE && heir->player == NOBODY &&
-        s->now - heir->said < 1000 * ms_min(s->o.claim_ms, s->o.idle_ms) / 2)
+    if (heir != NULL && heir->fate == T_LIVE && heir->player == NOBODY &&
+        s->now - heir->said < 1000 * ms_min(s->o.claim_ms, s->o.idle_ms) / 2 &&
+        !has_lost_heir(s, old))
         sim_fail(s, "I1: ticket %llu-%u is over, and its new place %llu-%u is not told",
                  llu(old->seg), old->number, llu(heir->seg), heir->number);
 }

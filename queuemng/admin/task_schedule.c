@@ -321,8 +321,8 @@ static void dropped(struct mng_service *s, struct walk *w, const struct mng_part
         (void)json_array_append_new(w->rows, schedule_definition(&m->schedules[0], w->q.tokens));
         w->q.version = 0; /* in older pools in any case */
     }
-    if (m->code == CODE_CONFLICT && !absent) {
-        is_other(w, m, walk_held(w));
+    if ((m->code == CODE_CONFLICT && !absent) || (m->code == CODE_INVALID && w->done == 0)) {
+        refused(w, p, m, walk_held(w)); /* INVALID: an older release */
         walk_finish(s, w);
         return;
     }

@@ -59,7 +59,7 @@ SOURCES = (
     ("m_t", "task_crowds", "1000000 pending: memory beside bodies", "segq"),
 )
 
-SEGQCTL = ""  # the program
+SEGQCTL = ""  # the program; "": nights are not played
 
 CONSTANT = re.compile(r"^\| `(\w+)` \| ([^|]*) \| ([0-9.]+) \| ([^|]*) \| ([^|]*) \|$", re.M)
 BLOCK = re.compile(r"(<!-- computed: (\w+) -->\n).*?(<!-- end -->)", re.S)
@@ -303,12 +303,13 @@ BLOCKS = {"breaks": breaks, "crowd_default": lambda k: crowd(k, lambda n: DEFAUL
 
 
 def rewritten(page):
-    """The page with every computed block written anew."""
+    """The page with every computed block written anew; without the program those stay that it plays."""
     k = constants(page)
     names = {m.group(2) for m in BLOCK.finditer(page)}
     if names != set(BLOCKS):
         raise SystemExit(f"sizing.py: the page has {sorted(names)}, not {sorted(BLOCKS)}")
-    return BLOCK.sub(lambda m: f"{m.group(1)}\n{BLOCKS[m.group(2)](k)}\n{m.group(3)}", page)
+    return BLOCK.sub(lambda m: m.group(0) if m.group(2) == "breaks" and not SEGQCTL
+                     else f"{m.group(1)}\n{BLOCKS[m.group(2)](k)}\n{m.group(3)}", page)
 
 
 NUMBER = re.compile(r"(\d+(?: \d{3})*(?:\.\d+)?)( %| s\b)?")

@@ -78,16 +78,16 @@ static void flood_look(struct mng *m, struct mqueue *q)
 /* Queues in which nobody waits cost one look at their limits here, and nothing else. */
 static void near_look(struct mng *m)
 {
-    struct near_sum sum[NEAR_REGIONS];
+    struct region_joins sum[REGIONS_MAX];
     unsigned n = 0;
 
     each_router(m, r) {
         r->join_per_s += ((double)r->joined - r->join_per_s) / 20;
         r->joined = 0;
-        near_add(sum, &n, r->where.region, r->join_per_s);
+        region_add(sum, &n, r->where.region, r->join_per_s);
     }
-    if (near_second(&m->near, sum, n, m->now_ms))
-        log_info("event=region_preferred region=%s", m->near.region);
+    if (region_second(&m->region, sum, n, m->now_ms))
+        log_info("event=region_preferred region=%s", m->region.region);
 }
 
 static void second(struct mng *m)

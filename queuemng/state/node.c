@@ -134,8 +134,8 @@ static uint64_t score(const struct mng *m, const struct mnode *n, const struct m
 
     if (near != NULL && near->node == n)
         percent += NEIGHBOUR_PERCENT;
-    if (m->near.region[0] != '\0' && strcmp(n->where.region, m->near.region) != 0)
-        percent += NEAR_PERCENT;
+    if (m->region.region[0] != '\0' && strcmp(n->where.region, m->region.region) != 0)
+        percent += REGION_PERCENT;
     return percent << 32 | n->used;
 }
 

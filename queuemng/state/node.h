@@ -109,7 +109,7 @@ void note_refusal(struct mng *m, const char *node, const struct msg_error *g);
  *
  * It is the emptiest by memory, in steps of one percent; beside its neighbour in the chain only
  * if the others are clearly fuller (a machine that goes should not take a long run of the
- * line with it), or outside the region in which most people join (policy/near.h); then the one with
+ * line with it), or outside the region in which most people join (policy/region.h); then the one with
  * fewest segments, so that many small queues spread. */
 struct mnode *place_pick(struct mng *m, const struct mseg *near,
                          const struct mnode *except, int64_t opens_ms);

@@ -14,7 +14,7 @@
 #include "common/base/list.h"
 #include "common/base/map.h"
 #include "common/base/rng.h"
-#include "queuemng/policy/near.h"
+#include "queuemng/policy/region.h"
 #include "queuemng/policy/budget_def.h"
 #include "queuemng/policy/claim.h"
 #include "queuemng/policy/eta_lane.h"
@@ -99,7 +99,7 @@ struct mng {
     size_t n_known;
     bool knows;              /* them */
     bool stats_now;          /* routers get figures with this step */
-    struct near near;        /* region in which most people join */
+    struct region_choice region;      /* region in which most people join */
     struct { struct left_row row; msec_t at_ms; } left[MSG_LEFT_MAX]; /* the last that were told */
     uint32_t n_left;         /* ever */
     uint32_t tier_notes;     /* logged in this second */

@@ -46,7 +46,7 @@ Test(mng_place, in_the_region_where_most_people_join_unless_it_is_clearly_fuller
     where_set(&b->where, "us", NULL);
     a->tickets = 200000; /* 20 percent */
     cr_assert_eq(pick(NULL), b);
-    strcpy(w.m->near.region, "eu");
+    strcpy(w.m->region.region, "eu");
     cr_assert_eq(pick(NULL), a);
     a->tickets = 260000;
     cr_assert_eq(pick(NULL), b);

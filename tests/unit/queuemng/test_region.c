@@ -1,26 +1,26 @@
-/* test_near.c: the region in which most people join. */
+/* test_region.c: the region in which most people join. */
 #include "tests/lib/criterion.h"
 
-#include "queuemng/policy/near.h"
+#include "queuemng/policy/region.h"
 
-static struct near x;
+static struct region_choice x;
 static msec_t now = 1000;
 
 static bool look(double eu, double us)
 {
-    struct near_sum v[NEAR_REGIONS];
+    struct region_joins v[REGIONS_MAX];
     unsigned n = 0;
 
-    near_add(v, &n, "", 1000);
-    near_add(v, &n, "eu", eu / 2);
-    near_add(v, &n, "us", us);
-    near_add(v, &n, "eu", eu / 2);
+    region_add(v, &n, "", 1000);
+    region_add(v, &n, "eu", eu / 2);
+    region_add(v, &n, "us", us);
+    region_add(v, &n, "eu", eu / 2);
     cr_assert_eq(n, 2);
     now += 1000;
-    return near_second(&x, v, n, now);
+    return region_second(&x, v, n, now);
 }
 
-Test(near, the_first_region_with_joins_at_once)
+Test(region, the_first_region_with_joins_at_once)
 {
     cr_expect_not(look(0.3, 0.2), "hardly anybody");
     cr_expect(look(3, 2));
@@ -28,7 +28,7 @@ Test(near, the_first_region_with_joins_at_once)
     cr_expect_not(look(3, 2));
 }
 
-Test(near, another_one_that_clearly_has_more_for_long)
+Test(region, another_one_that_clearly_has_more_for_long)
 {
     (void)look(10, 0);
     for (unsigned s = 0; s < 300; s++)
@@ -39,7 +39,7 @@ Test(near, another_one_that_clearly_has_more_for_long)
     cr_expect_str_eq(x.region, "us");
 }
 
-Test(near, without_a_second_in_which_it_has_not)
+Test(region, without_a_second_in_which_it_has_not)
 {
     (void)look(10, 0);
     for (unsigned s = 0; s < 300; s++)
@@ -47,7 +47,7 @@ Test(near, without_a_second_in_which_it_has_not)
     cr_expect_str_eq(x.region, "eu");
 }
 
-Test(near, a_quiet_night_changes_nothing)
+Test(region, a_quiet_night_changes_nothing)
 {
     (void)look(10, 0);
     for (unsigned s = 0; s < 300; s++)
@@ -55,15 +55,15 @@ Test(near, a_quiet_night_changes_nothing)
     cr_expect_str_eq(x.region, "eu");
 }
 
-Test(near, more_regions_than_are_looked_at)
+Test(region, more_regions_than_are_looked_at)
 {
-    struct near_sum v[NEAR_REGIONS];
-    char name[2 * NEAR_REGIONS][8];
+    struct region_joins v[REGIONS_MAX];
+    char name[2 * REGIONS_MAX][8];
     unsigned n = 0;
 
-    for (unsigned i = 0; i < 2 * NEAR_REGIONS; i++) {
+    for (unsigned i = 0; i < 2 * REGIONS_MAX; i++) {
         snprintf(name[i], sizeof(name[i]), "r%u", i);
-        near_add(v, &n, name[i], 1);
+        region_add(v, &n, name[i], 1);
     }
-    cr_expect_eq(n, NEAR_REGIONS);
+    cr_expect_eq(n, REGIONS_MAX);
 }

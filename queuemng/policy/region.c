@@ -1,10 +1,10 @@
-/* near.c: see near.h. */
-#include "queuemng/policy/near.h"
+/* region.c: see region.h. */
+#include "queuemng/policy/region.h"
 
 #include <stdio.h>
 #include <string.h>
 
-void near_add(struct near_sum *v, unsigned *n, const char *region, double per_s)
+void region_add(struct region_joins *v, unsigned *n, const char *region, double per_s)
 {
     unsigned i = 0;
 
@@ -12,14 +12,14 @@ void near_add(struct near_sum *v, unsigned *n, const char *region, double per_s)
         return;
     while (i < *n && strcmp(v[i].region, region) != 0)
         i++;
-    if (i == NEAR_REGIONS)
+    if (i == REGIONS_MAX)
         return;
     if (i == *n)
-        v[(*n)++] = (struct near_sum){ region, 0 };
+        v[(*n)++] = (struct region_joins){ region, 0 };
     v[i].per_s += per_s;
 }
 
-static double joins_of(const struct near_sum *v, unsigned n, const char *region)
+static double joins_of(const struct region_joins *v, unsigned n, const char *region)
 {
     for (unsigned i = 0; i < n; i++)
         if (strcmp(v[i].region, region) == 0)
@@ -28,20 +28,20 @@ static double joins_of(const struct near_sum *v, unsigned n, const char *region)
 }
 
 /* NULL: none has clearly more than the present one. */
-static const struct near_sum *rival_of(const struct near *x, const struct near_sum *v, unsigned n)
+static const struct region_joins *rival_of(const struct region_choice *x, const struct region_joins *v, unsigned n)
 {
     double present = joins_of(v, n, x->region);
-    const struct near_sum *most = NULL;
+    const struct region_joins *most = NULL;
 
     for (unsigned i = 0; i < n; i++)
         if (most == NULL || v[i].per_s > most->per_s)
             most = &v[i];
-    return most != NULL && most->per_s >= NEAR_LEAST && most->per_s > 1.5 * present ? most : NULL;
+    return most != NULL && most->per_s >= REGION_LEAST && most->per_s > 1.5 * present ? most : NULL;
 }
 
-bool near_second(struct near *x, const struct near_sum *v, unsigned n, msec_t now_ms)
+bool region_second(struct region_choice *x, const struct region_joins *v, unsigned n, msec_t now_ms)
 {
-    const struct near_sum *rival = rival_of(x, v, n);
+    const struct region_joins *rival = rival_of(x, v, n);
 
     if (rival == NULL) {
         x->rival[0] = '\0';
@@ -51,7 +51,7 @@ bool near_second(struct near *x, const struct near_sum *v, unsigned n, msec_t no
         snprintf(x->rival, sizeof(x->rival), "%s", rival->region);
         x->since_ms = now_ms;
     }
-    if (x->region[0] != '\0' && now_ms - x->since_ms < NEAR_HOLD_MS)
+    if (x->region[0] != '\0' && now_ms - x->since_ms < REGION_HOLD_MS)
         return false;
     memcpy(x->region, x->rival, sizeof(x->region));
     x->rival[0] = '\0';

@@ -91,6 +91,11 @@ for f in README.md README.zh-CN.md docs/*.md docs/zh/*.md CHANGELOG.md CONTRIBUT
     if out=$(tests/prose.py "$f"); then ok; else no "longer than 100 columns, tests/prose.py --wrap: $out"; fi
 done
 
+# A header whose guard is another's is left out where both are included.
+twice=$(git ls-files 'common/*.h' 'router/*.h' 'segment/*.h' 'queuemng/*.h' 'task/*.h' 'rehearse/*.h' 'tests/*.h' |
+    xargs grep -hoE '^#ifndef [A-Z_0-9]+_H$' | sort | uniq -d)
+if [ -z "$twice" ]; then ok; else no "two headers have this guard: $twice"; fi
+
 # Comments begin with a noun or an imperative verb; those that do not may only become fewer.
 if out=$(tests/prose.py --comments); then ok; else no "$out: tests/prose.py --comments --list"; fi
 

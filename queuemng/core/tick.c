@@ -76,7 +76,7 @@ static void flood_look(struct mng *m, struct mqueue *q)
 }
 
 /* Queues in which nobody waits cost one look at their limits here, and nothing else. */
-static void near_look(struct mng *m)
+static void region_look(struct mng *m)
 {
     struct region_joins sum[REGIONS_MAX];
     unsigned n = 0;
@@ -92,7 +92,7 @@ static void near_look(struct mng *m)
 
 static void second(struct mng *m)
 {
-    near_look(m);
+    region_look(m);
     m->unreachable = any_unreachable(m);
     deletes_tick(m);
     m->tier_notes = 0;

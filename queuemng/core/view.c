@@ -31,7 +31,7 @@ static void shadow_view(const struct mng *m, const struct mqueue *q, struct mng_
                                           .would_wait = s->line.would_wait,
                                           .wait_ms = shadow_wait_ms(&s->line, m->now_ms),
                                           .longest_ms = s->line.longest_ms,
-                                          .allowed_per_s = s->allowed_per_s };
+                                          .allowed_per_s = s->rel.rate_per_s };
     memcpy(v->shadow.limited_by, s->rel.limited_by, sizeof(v->shadow.limited_by));
 }
 

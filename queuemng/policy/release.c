@@ -169,17 +169,16 @@ void release_look(struct release *r, const struct release_in *in)
     }
 }
 
-/* By the operator's word nobody is let in, or everybody is. */
-static bool is_held(const struct release_in *in)
-{
-    if (in->not_open && in->def->state != DEF_PASSTHROUGH)
-        return true;
-    return (in->def->state == DEF_PAUSED && !in->free) || in->def->state == DEF_REJECT;
-}
-
+/* By the operator's word everybody is let in, or nobody is. */
 static bool is_free(const struct release_in *in)
 {
-    return in->def->state == DEF_PASSTHROUGH || (in->free && !is_held(in));
+    return in->free || in->def->state == DEF_PASSTHROUGH;
+}
+
+static bool is_held(const struct release_in *in)
+{
+    return !is_free(in) &&
+           (in->not_open || in->def->state == DEF_PAUSED || in->def->state == DEF_REJECT);
 }
 
 static double target_rate(struct release *r, const struct release_in *in)
@@ -191,7 +190,7 @@ static double target_rate(struct release *r, const struct release_in *in)
         return 0;
     }
     if (is_free(in)) { /* newcomers pass by: people who wait must not be worse off */
-        limited_by(r, in->free ? "shadow" : "passthrough");
+        limited_by(r, in->def->state == DEF_PASSTHROUGH ? "passthrough" : "shadow");
         return PASSTHROUGH_PER_S;
     }
     if (in->def->mode == MODE_SLOTS)

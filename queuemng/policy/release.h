@@ -64,7 +64,7 @@ struct release_in {
     uint64_t waiting[LANES_MAX]; /* incl. returning: what could be released now */
     double boost;           /* factor on what the rate earns; below 1 (0 = not set): 1 */
     bool not_open;          /* by its schedule nobody is let in yet */
-    bool free;              /* a shadow queue: everybody goes in, also while it is paused */
+    bool free;              /* everybody goes in, whatever the state: a shadow */
     uint64_t keep;          /* at most so many that nobody takes now stay for the rest of a tick */
     uint64_t slots;         /* mode slots or both: how many more may be inside now */
     const char *budget;     /* "budget:gpu": has the least to give of these slots; NULL: not */

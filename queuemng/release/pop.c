@@ -175,7 +175,7 @@ static void pop_ask(const struct mng *m, const struct mqueue *q, struct pop_in *
                                  .keep = credit_spare(m, q),
                                  .boost = no_show_boost(&q->no_show, q->def.no_show_boost),
                                  .not_open = sched_holds(q),
-                                 .free = q->def.shadow,
+                                 .free = queue_is_free(q),
                                  .n_lanes = q->n_lanes };
     for (size_t i = 0; i < q->def.limits.n && i < ARRAY_LEN(p->metrics); i++)
         p->metrics[i] = metric_find(m->metric, m->n_metrics, limit[i].metric);

@@ -7,16 +7,11 @@
 #include "queuemng/state/slots.h"
 #include "queuemng/state/state.h"
 
-void shadow_free(struct mqueue *q)
-{
-    free(q->shadow);
-    q->shadow = NULL;
-}
-
 void shadow_second(struct mqueue *q)
 {
     if (!q->def.shadow) {
-        shadow_free(q);
+        free(q->shadow);
+        q->shadow = NULL;
     } else if (q->shadow == NULL) {
         q->shadow = calloc(1, sizeof(*q->shadow));
         for (unsigned i = 0; q->shadow != NULL && i < LANES_MAX; i++)
@@ -64,7 +59,6 @@ void shadow_tick(struct mng *m, struct mqueue *q, struct release_in *in)
     for (unsigned i = 0; i < q->n_lanes; i++)
         in->waiting[i] = s->line.lane[i].waiting;
     release_tick(&s->rel, in, &out);
-    s->allowed_per_s = out.allowed_per_s;
     for (unsigned i = 0; i < q->n_lanes; i++)
         shadow_release(&s->line, i, out.n[i], m->now_ms);
 }

@@ -13,13 +13,11 @@ struct mqueue;
 struct shadow_play {
     struct shadow line;
     struct release rel;         /* by which the line is let out */
-    double allowed_per_s;       /* by that */
     uint64_t joined[LANES_MAX]; /* sums that the line knows of */
 };
 
 /* Each second: a line for a queue that has become a shadow, none for others. No memory: it has none. */
 void shadow_second(struct mqueue *q);
-void shadow_free(struct mqueue *q);
 /* in: the question to the controller, as for a real line; waiting and slots are set here. */
 void shadow_tick(struct mng *m, struct mqueue *q, struct release_in *in);
 /* True: somebody waits in it, so the queue needs ticks. */

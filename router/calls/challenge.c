@@ -136,7 +136,8 @@ bool challenge_passes(struct router *r, struct httpd_req *req, const struct http
         api_problem(&r->ans, problem_of[x.state], why_not[x.state], router_request_id(r));
         break;
     case WAY_TOO_FAST:
-        api_too_fast(&r->ans, 1000, false, router_request_id(r));
+        api_too_fast(&r->ans, 1000, "too many challenges were asked for from this network in this second",
+                     router_request_id(r));
         break;
     }
     router_answer(r, req);

@@ -66,6 +66,21 @@ Test(challenge_http, a_join_is_asked_for_work_and_let_in_with_its_answer)
     cr_expect_eq(found(CHALLENGE_USED), 1);
 }
 
+/* Beyond the puzzles of a second a network is put off, with a sentence. */
+Test(challenge_http, more_asks_than_puzzles_are_put_off)
+{
+    int status = 428;
+
+    for (unsigned i = 0; i < 20 * PUZZLES && status == 428; i++)
+        status = join("10.0.0.1", "", "");
+    cr_assert_eq(status, 429, "%s", got);
+    cr_expect_str_eq(str("code"), "too_fast");
+    cr_expect(strstr(str("detail"), "challenges") != NULL, "%s", str("detail"));
+    cr_expect(strstr(got, "\r\nRetry-After: 1\r\n") != NULL);
+    cr_expect_eq(w.appends, 0);
+    cr_expect_eq(join("10.1.0.1", "", ""), 428, "another network is not");
+}
+
 /* Each answer of an altcha widget is a form's field, or a member. */
 Test(challenge_http, the_answer_may_be_a_member_of_the_body)
 {

@@ -188,6 +188,18 @@ static json_t *note(struct walk *w, const struct schedule_row *was, const struct
     return list;
 }
 
+/* Asks the next older pool; after the last one the answer is given. */
+static void go_on(struct mng_service *s, struct walk *w)
+{
+    if (walk_ask_next(s, w))
+        return;
+    if (!is_whole(w))
+        left(w, walk_held(w));
+    else
+        answer_row(walk_held(w), w->status, json_incref(json_array_get(w->rows, 0)));
+    walk_finish(s, w);
+}
+
 /* The definition stands: what older pools have of its name goes. */
 static void defined(struct mng_service *s, struct walk *w, const struct mng_part_view *p,
                     const struct msg_task_do_ans *m)
@@ -207,13 +219,7 @@ static void defined(struct mng_service *s, struct walk *w, const struct mng_part
     w->status = was != NULL ? 200 : 201;
     w->in_older = true;
     walk_next_part(w);
-    if (walk_ask_next(s, w))
-        return;
-    if (!is_whole(w))
-        left(w, walk_held(w));
-    else
-        answer_row(walk_held(w), w->status, json_incref(json_array_get(w->rows, 0)));
-    walk_finish(s, w);
+    go_on(s, w);
 }
 
 /* Asks the queue's own pool for what is in w->form, if it has the version. False: the answer says why not. */
@@ -343,13 +349,7 @@ static void dropped_older(struct mng_service *s, struct walk *w, const struct mn
         walk_next_part(w);
     else
         walk_skip(w, p);
-    if (walk_ask_next(s, w))
-        return;
-    if (!is_whole(w))
-        left(w, walk_held(w));
-    else
-        answer_row(walk_held(w), w->status, json_incref(json_array_get(w->rows, 0)));
-    walk_finish(s, w);
+    go_on(s, w);
 }
 
 static void answered(struct mng_service *s, struct walk *w, const struct mng_part_view *p,

@@ -32,8 +32,8 @@ static void put_text(struct buf *b, const char *p, size_t n)
     json_decref(v);
 }
 
-/* Appends an object. JSON goes as it stands; what is none is a text: cron=@daily, every=15m; null takes a key away.
- * False: the error has been printed. */
+/* Appends an object. JSON goes as it stands, which ctl_pairs() would not do: 1.10 of a payload stays 1.10.
+ * What is none is a text: cron=@daily, every=15m; null takes a key away. False: the error has been printed. */
 static bool put_pairs(struct buf *b, char **argv)
 {
     for (char **p = argv; *p != NULL; p++) {
@@ -48,6 +48,10 @@ static bool put_pairs(struct buf *b, char **argv)
         put_text(b, *p, (size_t)(eq - *p));
         buf_str(b, ":");
         v = json_loads(eq + 1, JSON_DECODE_ANY, NULL);
+        if (v == NULL && strchr("[{\"", eq[1]) != NULL && eq[1] != '\0') {
+            (void)ctl_fail(CTL_USAGE, "'%.200s': the value looks like JSON and is not", *p);
+            return false;
+        }
         if (v != NULL)
             buf_str(b, eq + 1);
         else

@@ -339,6 +339,8 @@ ctl task schedules add ride/9 nightly every=1h task='{"payload":1}'
 check "one of a name that is taken is not made" complains 'exists already; PATCH changes it'
 ctl task schedules set ride/9 nightly cron='30 25 * * *'
 check "what is wrong is said by its field, with the range" complains 'cron: hour: 25 is not in 0-23'
+ctl task schedules set ride/9 nightly task='{"payload":1'
+check "  what looks like JSON and is not is no text" complains 'looks like JSON and is not'
 ctl task schedules set ride/9 nightly task='{"path":"/x"}'
 check "  also of its task" complains 'task: path, method, headers and body are for queues with an endpoint'
 server() { task_call "$R/v1/schedules/ride/9/nightly" "$@"; }

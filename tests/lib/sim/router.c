@@ -142,6 +142,8 @@ static void take_note(const struct proc *p, const struct sflow *x)
     revoked_add(longer ? &r->extended : &r->revoked, &row, least_s(p));
 }
 
+#define WAY_COUNTS_US ((usec_t)10e6) /* a least way counts for one to two spans of five seconds */
+
 _Static_assert(SIM_FAR_MS == STREAM_FAR_MS, "what a router lets a node be away");
 
 static usec_t stamp_of(const struct stream *st)
@@ -149,9 +151,32 @@ static usec_t stamp_of(const struct stream *st)
     return (st->now.stamp_ms & ((1ll << SKEW_SHIFT) - 1)) * 1000;
 }
 
-/* Of a name on its way the node of its heir has the say, too. */
-static usec_t heirs_stamp(const struct srouter *r, const struct flow *f, msec_t *far_ms)
+/* Nothing of them was slow, or stood still, while a way counts. */
+static bool was_quick(const struct sim *s, const struct proc *a, const struct proc *b)
 {
+    const usec_t of[] = { s->slow_until[a->idx][b->idx], s->slow_until[b->idx][a->idx],
+                          a->slow_until, a->paused_until, a->rest_until,
+                          b->slow_until, b->paused_until, b->rest_until, b->disk_slow_until };
+    usec_t last = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(of); i++)
+        last = of[i] > last ? of[i] : last;
+    return s->o.ocean_ms <= 0 && last + WAY_COUNTS_US < s->now;
+}
+
+/* Time by which what a node says may be older, as the router knows it; near by there is none. */
+static msec_t far_ms(struct sim *s, const struct proc *p, const struct proc *node,
+                     const struct stream *st)
+{
+    if (st->far_ms > 0 && node != NULL && was_quick(s, p, node))
+        sim_fail(s, "I-R1: %s holds %s to be %lld ms away", p->name, node->name, (long long)st->far_ms);
+    return st->far_ms;
+}
+
+/* Of a name on its way the node of its heir has the say, too. */
+static usec_t heirs_stamp(struct sim *s, const struct proc *p, const struct flow *f, msec_t *far)
+{
+    const struct srouter *r = p->router;
     seg_id heir = replicas_heads_for(&r->known, f->node, &f->token);
     struct route_owner o;
     const struct stream *st;
@@ -159,7 +184,7 @@ static usec_t heirs_stamp(const struct srouter *r, const struct flow *f, msec_t 
     if (heir == 0 || f->position == 0 || routes_owner(r->r, heir, &o) < 0 ||
         (st = map_get_ptr(&r->known.streams, o.node)) == NULL)
         return INT64_MAX;
-    *far_ms = ms_max(*far_ms, st->far_ms);
+    *far = ms_max(*far, far_ms(s, p, router_node(s, r, o.node), st));
     return stamp_of(st);
 }
 
@@ -187,8 +212,8 @@ static struct known check_answered(struct sim *s, const struct proc *p, const st
     known.node = node != NULL ? node->idx : 0;
     if (!x->f.known || x->f.result == FLOW_GONE)
         return known; /* its node has answered, if any, or it has left: nothing is newer */
-    known.far_ms = st->far_ms;
-    known.as_of = ms_min(stamp_of(st), heirs_stamp(p->router, &x->f, &known.far_ms));
+    known.far_ms = far_ms(s, p, node, st);
+    known.as_of = ms_min(stamp_of(st), heirs_stamp(s, p, &x->f, &known.far_ms));
     known.kept = stream_age_ms(st, sim_ms(s)) >
                  ms_min(k->fresh_ms + st->far_ms, s->o.poll_min_ms * 9 / 10);
     known.fence_ms = fence_ms(s, node, p->router, &x->f);

@@ -136,6 +136,7 @@ struct mendpoint { /* or a target of one (tasks/targets.h) */
         msec_t until;        /* 0: none */
     } told[TOLD_MAX];
     struct meter meter[UNIT_RATES_MAX]; /* calendar windows of its rates; stored */
+    bool windows_due;        /* they are to be looked at */
     struct list shares;      /* mshare.in, by the nodes' numbers; owned */
     bool put;                /* to be stored at the end of this step */
     struct list targets;     /* mendpoint.in; owned */

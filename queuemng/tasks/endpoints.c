@@ -285,8 +285,9 @@ void on_endpoint_status(struct mng *m, struct mtask_node *n, const struct msg_en
             continue;
         in_force(m, x, found);
         quotas_left_hear(m, x, &g->v[i]);
-        windows_look(m, x);
+        x->windows_due = true;
     }
+    windows_look(m);
 }
 
 /* Parts of rates in units: all while calls wait for its share, else by those that began. */
@@ -335,9 +336,10 @@ void demand_second(struct mng *m)
         }
         claim_says(&x->claim, all);
         quotas_left_spread(m, x);
-        windows_look(m, x);
+        x->windows_due = true;
         m->tasks.split = true;
     }
+    windows_look(m);
 }
 
 void demand_aims(struct mng *m, struct mendpoint *x, struct bears whole)

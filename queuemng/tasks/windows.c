@@ -8,6 +8,7 @@
 #include "queuemng/state/meters.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/table.h"
+#include "queuemng/tasks/targets.h"
 
 struct kth { /* a window of the endpoint's own, or of its budget's */
     const struct unit_rate_def *rate;
@@ -76,6 +77,11 @@ static bool group_of(struct mng *m, struct mendpoint *x, struct group *g)
     return true;
 }
 
+static void stores(struct mng *m, struct mendpoint *x)
+{
+    endpoint_put_later(m, x->of != NULL ? x->of : x);
+}
+
 static struct purse said(const struct mshare *s, unsigned k)
 {
     return (struct purse){ { s->st.window[k], 0, 0 }, s->given[k], s->st.used[k] };
@@ -108,6 +114,8 @@ static bool give(struct mng *m, const struct group *g, struct mendpoint *x, stru
         s->gives = gives = true;
     }
     s->refused = can ? 0 : s->refused != 0 ? s->refused : ++m->tasks.serials;
+    if (gives)
+        stores(m, x);
     return gives;
 }
 
@@ -146,12 +154,15 @@ static bool begins(struct mng *m, const struct group *g, const struct kth *w)
         return false;
     meter_begins(w->meter, &at, (m->epoch << 32) + ++m->tasks.serials);
     each_of (g, x)
-        each_window (x, g->b, k, other)
-            each_share(x, s)
-                if (other.meter == w->meter) {
-                    s->given[k] = 0;
-                    s->gives = true;
-                }
+        each_window (x, g->b, k, other) {
+            if (other.meter != w->meter)
+                continue;
+            each_share(x, s) {
+                s->given[k] = 0;
+                s->gives = true;
+            }
+            stores(m, x);
+        }
     return true;
 }
 
@@ -194,16 +205,22 @@ static bool look(struct mng *m, const struct group *g)
     return changed;
 }
 
-void windows_look(struct mng *m, struct mendpoint *x)
+static void look_with(struct mng *m, struct mendpoint *x)
 {
-    struct group g;
+    struct group g = { 0 };
 
-    if (!group_of(m, x, &g) || !look(m, &g))
-        return;
-    each_of (&g, other)
-        endpoint_put_later(m, other->of != NULL ? other->of : other);
-    if (g.b != NULL)
+    if (group_of(m, x, &g) && look(m, &g) && g.b != NULL)
         budget_put(m, g.b);
+    each_of (&g, other)
+        other->windows_due = false;
+    x->windows_due = false;
+}
+
+void windows_look(struct mng *m)
+{
+    each_bearer(m, x)
+        if (x->windows_due)
+            look_with(m, x);
 }
 
 /* Units of its budget follow behind its own. */

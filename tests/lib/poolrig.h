@@ -60,6 +60,7 @@ struct pr_wire {
 
 struct pr_pair {
     char *key, *val; /* val NULL: deleted */
+    unsigned times;  /* that it was put */
 };
 
 struct pr;
@@ -117,6 +118,15 @@ static inline void pr_keep(struct pr_pair *v, const char *key, const char *val)
         v[i].key = strdup(key);
     free(v[i].val);
     v[i].val = val != NULL ? strdup(val) : NULL;
+    v[i].times++;
+}
+
+static inline unsigned pr_times(const struct pr_pair *v, const char *key)
+{
+    for (unsigned i = 0; i < PR_KEYS && v[i].key != NULL; i++)
+        if (strcmp(v[i].key, key) == 0)
+            return v[i].times;
+    return 0;
 }
 
 static inline void pr_copy(struct pr_pair *to, const struct pr_pair *from)

@@ -903,3 +903,24 @@ Test(mng_tasks, a_window_of_a_budget_goes_on_where_its_rates_and_those_of_an_end
     cr_expect_eq(b->meter[1].given, all, "what it had is gone from that window");
     done(r);
 }
+
+Test(mng_tasks, an_endpoint_is_stored_with_a_window_of_its_budget_where_it_is_given_of_it)
+{
+    struct pr *r = rig(1, "{\"match\": \"*\"}");
+    struct err e = { 0 };
+    unsigned was[3];
+
+    r->longest = 100;
+    budget(r, "{\"name\": \"gpu\", \"rates\": [" WINDOW(1000, "day") "]}");
+    cr_assert_eq(pr_endpoint(r, E(", \"budget\": \"gpu\""), &e), 0, "%s", e.text);
+    cr_assert_eq(pr_endpoint(r, F(", \"paused\": true"), &e), 0, "%s", e.text);
+    pr_run(r, 20000);
+    was[0] = pr_times(r->mem, "endpoint/e");
+    was[1] = pr_times(r->mem, "endpoint/f");
+    was[2] = pr_times(r->mem, "budget/gpu");
+    pr_run(r, 30000);
+    cr_expect_gt(pr_times(r->mem, "endpoint/e"), was[0] + 5);
+    cr_expect_gt(pr_times(r->mem, "budget/gpu"), was[2] + 5);
+    cr_expect_leq(pr_times(r->mem, "endpoint/f"), was[1], "%u", pr_times(r->mem, "endpoint/f") - was[1]);
+    done(r);
+}

@@ -287,7 +287,8 @@ void on_endpoint_status(struct mng *m, struct mtask_node *n, const struct msg_en
         quotas_left_hear(m, x, &g->v[i]);
         x->windows_due = true;
     }
-    windows_look(m);
+    each_bearer(m, x)
+        windows_look(m, x);
 }
 
 /* Parts of rates in units: all while calls wait for its share, else by those that began. */
@@ -339,7 +340,8 @@ void demand_second(struct mng *m)
         x->windows_due = true;
         m->tasks.split = true;
     }
-    windows_look(m);
+    each_bearer(m, x)
+        windows_look(m, x);
 }
 
 void demand_aims(struct mng *m, struct mendpoint *x, struct bears whole)

@@ -8,7 +8,6 @@
 #include "queuemng/state/meters.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/table.h"
-#include "queuemng/tasks/targets.h"
 
 struct kth { /* a window of the endpoint's own, or of its budget's */
     const struct unit_rate_def *rate;
@@ -205,22 +204,17 @@ static bool look(struct mng *m, const struct group *g)
     return changed;
 }
 
-static void look_with(struct mng *m, struct mendpoint *x)
+void windows_look(struct mng *m, struct mendpoint *x)
 {
     struct group g = { 0 };
 
+    if (!x->windows_due)
+        return;
     if (group_of(m, x, &g) && look(m, &g) && g.b != NULL)
         budget_put(m, g.b);
     each_of (&g, other)
         other->windows_due = false;
     x->windows_due = false;
-}
-
-void windows_look(struct mng *m)
-{
-    each_bearer(m, x)
-        if (x->windows_due)
-            look_with(m, x);
 }
 
 /* Units of its budget follow behind its own. */

@@ -8,9 +8,9 @@
 struct mng;
 struct mbudget;
 
-/* Begins those that are over, of all with `windows_due`, once for those of one budget, and gives units of them to
- * nodes that run low; what changed is stored, then told. */
-void windows_look(struct mng *m);
+/* Where they are due: begins those that are over, gives units of them to nodes that run low, of all endpoints of its
+ * budget at once; what changed is stored, then told. */
+void windows_look(struct mng *m, struct mendpoint *x);
 /* Its own rates, and its budget's name, become these (meters_move()). */
 void windows_change(const struct mng *m, struct mendpoint *x, const struct cfg_list *rates, const char *budget);
 /* Numbers as ENDPOINT has them, also of its budget's (or NULL); how many of them. */

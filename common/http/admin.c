@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "common/http/httpd.h"
 #include "common/base/list.h"
@@ -78,7 +77,7 @@ struct asker { /* a connection's tag */
 /* The token, if the header has one. */
 static void read_token(struct admin_req *q, struct slice said)
 {
-    if (said.n < 7 || strncasecmp(said.p, "Bearer ", 7) != 0)
+    if (said.n < 7 || !http_ieq(said.p, "bearer", 6) || said.p[6] != ' ')
         return;
     q->token = said.p + 7;
     q->token_len = said.n - 7;

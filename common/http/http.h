@@ -9,6 +9,9 @@
 #ifndef SEGQ_HTTP_H
 #define SEGQ_HTTP_H
 
+#include <string.h>
+
+#include "common/base/base.h"
 #include "common/base/buf.h"
 #include "common/base/text.h"
 
@@ -93,6 +96,24 @@ bool http_next(struct slice *rest, const char *lower, struct slice *v);
 bool http_item_next(struct slice *list, struct slice *item);
 /* Connection names that field: it is of the connection, as Connection itself. */
 bool http_connection_names(struct slice fields, struct slice name);
+
+/* `lower` has letters, digits and '-' only: no other byte of p meets them by | 0x20. Inline, so
+ * that a literal is compared by words. */
+static inline bool http_ieq(const char *p, const char *lower, size_t n)
+{
+    uint64_t v, w;
+
+    for (; n < 8 && n > 0; p++, lower++, n--)
+        if ((*p | 0x20) != *lower)
+            return false;
+    for (size_t i = 0; i < n; i = i + 8 < n ? u64_min(i + 8, n - 8) : n) { /* the last overlaps */
+        memcpy(&v, p + i, 8);
+        memcpy(&w, lower + i, 8);
+        if ((v | 0x2020202020202020) != w)
+            return false;
+    }
+    return true;
+}
 
 /* Decodes %XX once in place; returns the new length, or -1 for a bad escape, an encoded
  * NUL, or an encoded slash. */

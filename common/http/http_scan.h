@@ -93,23 +93,6 @@ struct http_field {
 /* Reads a field line, or (name.n == 0) the empty line that ends them.
  * *in_value: the bytes ended inside a value, with nothing wrong so far. */
 int http_field(struct http_cur *c, struct http_field *f, bool *in_value);
-/* `lower` has letters, digits and '-' only: no other byte of p meets them by | 0x20. Inline, so
- * that a literal is compared by words. */
-static inline bool http_ieq(const char *p, const char *lower, size_t n)
-{
-    uint64_t v, w;
-
-    for (; n < 8 && n > 0; p++, lower++, n--)
-        if ((*p | 0x20) != *lower)
-            return false;
-    for (size_t i = 0; i < n; i = i + 8 < n ? u64_min(i + 8, n - 8) : n) { /* the last overlaps */
-        memcpy(&v, p + i, 8);
-        memcpy(&w, lower + i, 8);
-        if ((v | 0x2020202020202020) != w)
-            return false;
-    }
-    return true;
-}
 bool http_digits(const char *p, size_t n); /* nothing else; true of no byte */
 
 static inline size_t http_max_body(const struct http_state *st)

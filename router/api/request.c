@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <string.h>
-#include <strings.h>
 
 #include "common/base/chars16.h"
 #include "common/ticket/token.h"
@@ -27,13 +26,11 @@ bool api_is_name(const char *p, size_t n)
 
 struct slice api_bearer(const struct http_req *q)
 {
-    static const char scheme[] = "bearer ";
     struct slice s = q->authorization;
-    size_t n = sizeof(scheme) - 1;
 
-    if (s.p == NULL || s.n <= n || strncasecmp(s.p, scheme, n) != 0)
+    if (s.p == NULL || s.n <= 7 || !http_ieq(s.p, "bearer", 6) || s.p[6] != ' ')
         return (struct slice){ 0 };
-    return (struct slice){ s.p + n, s.n - n };
+    return (struct slice){ s.p + 7, s.n - 7 };
 }
 
 static bool is(struct slice p, const char *t, size_t n)

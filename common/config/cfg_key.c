@@ -137,7 +137,7 @@ static void put_num(struct buf *b, double v)
 
 /* ---- texts ---- */
 
-static bool name_ok(const char *s)
+bool cfg_name_ok(const char *s)
 {
     size_t n = strlen(s);
 
@@ -188,7 +188,7 @@ static bool string_ok(const struct cfg_key *k, const char *s)
     if (s[0] == 0 && k->def != NULL && k->def[0] == 0)
         return true; /* "none" is allowed where it is the default */
     if (k->type == CFG_NAME)
-        return name_ok(s);
+        return cfg_name_ok(s);
     if (k->type == CFG_ADDR)
         return cfg_addr_ok(s);
     for (size_t i = 0; i < n; i++)

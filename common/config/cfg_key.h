@@ -63,6 +63,7 @@ const struct cfg_key *cfg_find(const struct cfg_key *keys, const char *dotted);
 const struct cfg_key *cfg_find_name(const struct cfg_key *keys, const char *name, size_t n);
 
 bool cfg_addr_ok(const char *s); /* True: CFG_ADDR takes it */
+bool cfg_name_ok(const char *s); /* CFG_NAME likewise */
 bool cfg_size_ok(const struct cfg_key *k, size_t n); /* a list may have n entries */
 /* Scalars (and CFG_STRS from a comma separated text). The field is replaced.
  * 0, SQ_EINVAL, SQ_ENOMEM. */

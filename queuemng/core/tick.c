@@ -75,7 +75,6 @@ static void flood_look(struct mng *m, struct mqueue *q)
              f->level > 0 ? flood_whys[f->why] : "calm", (unsigned long long)f->per_s);
 }
 
-/* Queues in which nobody waits cost one look at their limits here, and nothing else. */
 static void region_look(struct mng *m)
 {
     struct region_joins sum[REGIONS_MAX];
@@ -90,6 +89,7 @@ static void region_look(struct mng *m)
         log_info("event=region_preferred region=%s", m->region.region);
 }
 
+/* Queues in which nobody waits cost one look at their limits here, and nothing else. */
 static void second(struct mng *m)
 {
     region_look(m);

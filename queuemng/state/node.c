@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/config/cfg_key.h"
 #include "common/wire/msg.h"
 #include "queuemng/state/state.h"
 
@@ -17,8 +18,8 @@
 
 void where_set(struct where *w, const char *region, const char *zone)
 {
-    snprintf(w->region, sizeof(w->region), "%s", region != NULL ? region : "");
-    snprintf(w->zone, sizeof(w->zone), "%s", zone != NULL ? zone : "");
+    snprintf(w->region, sizeof(w->region), "%s", region != NULL && cfg_name_ok(region) ? region : "");
+    snprintf(w->zone, sizeof(w->zone), "%s", zone != NULL && cfg_name_ok(zone) ? zone : "");
 }
 
 struct mnode *node_by_no(const struct mng *m, node_no no)

@@ -17,7 +17,7 @@ struct mseg;
 struct where { /* place of a process, by its configuration; "": not said */
     char region[NAME_MAX_LEN + 1], zone[NAME_MAX_LEN + 1];
 };
-/* NULL counts as "". */
+/* NULL counts as "", and so does what is no name. */
 void where_set(struct where *w, const char *region, const char *zone);
 
 struct mnode { /* a segment node, for ever known by its name */

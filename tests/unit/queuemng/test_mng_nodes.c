@@ -59,6 +59,13 @@ Test(mng_nodes, a_node_says_where_it_is_and_one_of_before_does_not)
     on_node_reg(w.m, a, &g);
     mng_each_node(w.m, look_where, where);
     cr_expect_str_eq(where, "eu/eu-1a");
+    g.region = "\xff";
+    g.zone = "a\nevent=b";
+    on_node_reg(w.m, a, &g);
+    mng_each_node(w.m, look_where, where);
+    cr_expect_str_eq(where, "/", "no names: JSON would refuse the whole list, and a line of the log is one line");
+    g.region = "us";
+    on_node_reg(w.m, a, &g);
     say_hello(a, 77, 0);
     mng_each_node(w.m, look_where, where);
     cr_expect_str_eq(where, "/");

@@ -18,8 +18,11 @@
 
 void where_set(struct where *w, const char *region, const char *zone)
 {
-    snprintf(w->region, sizeof(w->region), "%s", region != NULL && cfg_name_ok(region) ? region : "");
-    snprintf(w->zone, sizeof(w->zone), "%s", zone != NULL && cfg_name_ok(zone) ? zone : "");
+    bool in_region = region != NULL && cfg_name_ok(region);
+    bool in_zone = zone != NULL && cfg_name_ok(zone);
+
+    snprintf(w->region, sizeof(w->region), "%s", in_region ? region : "");
+    snprintf(w->zone, sizeof(w->zone), "%s", in_zone ? zone : "");
 }
 
 struct mnode *node_by_no(const struct mng *m, node_no no)

@@ -8,6 +8,7 @@
 
 #include "common/ticket/pass.h"
 #include "router/gate/bypass.h"
+#include "router/api/json_out.h"
 #include "router/calls/bearer.h"
 #include "router/calls/session.h"
 #include "router/gate/passes.h"
@@ -20,6 +21,10 @@ struct asked {
     const struct http_req *q;
     struct slice queue;              /* n 0: any */
     const struct route_queue *known; /* NULL: none is named, or there is no such */
+    size_t rule;                     /* index in gate_rules; GATE_RULE_NONE: none decides */
+    bool past;                       /* the rule leads past all rooms */
+    bool unclear;                    /* two servers may read the request in two ways */
+    bool explain;                    /* say what decides, and do nothing */
     bool redirect;
     bool once;        /* the gate lets each pass in once, whatever it says */
     bool trusted;     /* a trusted proxy asks; then, as far as it tells: */
@@ -80,6 +85,22 @@ static void read_proxy(struct router *r, const struct httpd_req *req, struct ask
     a->subject = once(a->q, r->gate_subject);
 }
 
+/* The operator's table goes before the gate's own queue=. */
+static void read_rules(struct router *r, struct asked *a)
+{
+    const struct gate_rule_ask ask = { .q = a->q, .addr = a->has_addr ? &a->addr : NULL,
+                                       .uri = a->uri, .method = a->method, .host = a->host };
+    const char *queue;
+
+    a->rule = a->trusted ? gate_rules_find(r->gate_rules, &ask, &a->unclear) : GATE_RULE_NONE;
+    if (a->rule == GATE_RULE_NONE)
+        return;
+    queue = gate_rules_queue(r->gate_rules, a->rule);
+    a->past = *queue == '\0';
+    a->queue = (struct slice){ (char *)(uintptr_t)queue, strlen(queue) };
+    a->known = a->past ? NULL : routes_queue(r->routes, a->queue.p, a->queue.n);
+}
+
 /* Finds what is wrong with it; NULL: nothing. */
 static const char *read_asked(struct router *r, const struct httpd_req *req, struct asked *a)
 {
@@ -93,8 +114,10 @@ static const char *read_asked(struct router *r, const struct httpd_req *req, str
         a->known = routes_queue(r->routes, a->queue.p, a->queue.n);
     }
     a->redirect = member(a->q->query, "redirect=", &v) && v.n == 1 && v.p[0] == '1';
+    a->explain = member(a->q->query, "explain=", &v) && slice_is(v, "1");
     a->once = member(a->q->query, "use=", &v);
     read_proxy(r, req, a);
+    read_rules(r, a);
     return !a->once || slice_is(v, "once") ? NULL : "use= can only be once";
 }
 
@@ -194,27 +217,41 @@ static void refuse(struct router *r, const struct asked *a, enum api_problem p,
     deny(r, v, a->redirect && queue.n > 0 && v != VISIT_CALL, p, why, queue, way_back(a, v));
 }
 
-/* 204 without a pass. */
+/* 204 without a pass. q NULL: past all queues. */
 static void let_by(struct router *r, const struct route_queue *q, const char *why)
 {
     struct buf *b = &r->ans.headers;
 
     r->ans.status = 204;
-    buf_str(b, "X-Segq-Queue: ");
-    buf_str(b, q->map.name);
-    buf_str(b, "\r\nX-Segq-Bypass: ");
+    if (q != NULL) {
+        buf_str(b, "X-Segq-Queue: ");
+        buf_str(b, q->map.name);
+        buf_str(b, "\r\n");
+    }
+    buf_str(b, "X-Segq-Bypass: ");
     buf_str(b, why);
     buf_str(b, "\r\n");
 }
 
-/* Without a pass; false: no rule says so. */
-static bool let_past(struct router *r, const struct asked *a)
+static enum bypass_why why_past(const struct router *r, const struct asked *a)
 {
     struct bypass_ask ask = { .q = a->q,
                               .addr = a->has_addr ? &a->addr : NULL,
                               .uri = a->uri,
                               .subject = a->subject,
                               .key = &r->keys.token };
+
+    if (a->past)
+        return BYPASS_RULE;
+    if (!a->trusted || a->known == NULL || a->known->bypass == NULL)
+        return BYPASS_NONE;
+    ask.queue = a->known->map.id;
+    return bypass_of(a->known->bypass, &ask);
+}
+
+/* Without a pass; false: no rule says so. */
+static bool let_past(struct router *r, const struct asked *a)
+{
     enum bypass_why why;
 
     if (route_is_free(a->known)) {
@@ -222,10 +259,7 @@ static bool let_past(struct router *r, const struct asked *a)
         let_by(r, a->known, "passthrough");
         return true;
     }
-    if (!a->trusted || a->known == NULL || a->known->bypass == NULL)
-        return false;
-    ask.queue = a->known->map.id;
-    why = bypass_of(a->known->bypass, &ask);
+    why = why_past(r, a);
     if (why == BYPASS_NONE)
         return false;
     assert(why < BYPASS_NREASONS);
@@ -396,10 +430,12 @@ static void use_start(struct router *r, struct httpd_req *req, const struct aske
 }
 
 /* A good pass that is let in as often as it comes: the gate may give this answer by itself for so
- * long, to whoever presents the same. Not in the last second, which is not to be made longer. */
+ * long, to whoever presents the same. Not in the last second, which is not to be made longer; not
+ * where rules decide by more than the pass. */
 static void put_keep(struct router *r, const struct known_pass *x)
 {
-    if (r->cfg->replica_fresh <= 0 || bearer_until_s(r, x) <= bearer_now_s(r, x) + 1)
+    if (r->gate_rules != NULL || r->cfg->replica_fresh <= 0 ||
+        bearer_until_s(r, x) <= bearer_now_s(r, x) + 1)
         return;
     buf_str(&r->ans.headers, "X-Segq-Keep: ");
     buf_i64(&r->ans.headers, r->cfg->replica_fresh);
@@ -446,6 +482,59 @@ static bool judge(struct router *r, struct httpd_req *req, const struct asked *a
     return true;
 }
 
+/* ---- what decides ------------------------------------------------------------------------ */
+
+static void out_slice(struct buf *b, const char *before, struct slice s)
+{
+    char text[1001];
+    size_t n = s.n < sizeof(text) ? s.n : sizeof(text) - 1;
+
+    memcpy(text, s.n > 0 ? s.p : "", n);
+    text[n] = '\0';
+    if (s.n > 0)
+        out_text(b, before, text);
+    else
+        out_or_null(b, before, -1);
+}
+
+static void out_bool(struct buf *b, const char *before, bool v)
+{
+    out_bytes(b, before, v ? "true" : "false", v ? 4 : 5);
+}
+
+/* 200 with what decides for this request, as judge() would; no pass is renewed or used, and nothing is
+ * counted. For who knows the gate's secret: it tells what is protected by what. */
+static void explain(struct router *r, const struct asked *a)
+{
+    struct buf *b = &r->ans.body;
+    enum bearer_state state;
+    const struct known_pass *x = bearer_pass(r, a->q, a->queue, &state);
+    enum bypass_why why = why_past(r, a);
+    bool good, free = route_is_free(a->known);
+
+    if (state == BEARER_GOOD)
+        state = bound_state(bearer_bound(r, x), a);
+    if (state == BEARER_GOOD && is_once(r, a, x) && is_used(r, a->q, x))
+        state = BEARER_USED;
+    good = state == BEARER_GOOD;
+    api_ok(&r->ans, 200);
+    out_word(b, "{\"verdict\":", good ? "pass" : free || why != BYPASS_NONE ? "bypass" : "room");
+    out_or_null(b, ",\"rule\":", a->rule == GATE_RULE_NONE ? -1 : (int64_t)a->rule);
+    out_slice(b, ",\"queue\":", a->queue);
+    out_bool(b, ",\"queue_known\":", a->known != NULL);
+    out_text(b, ",\"pass\":", good ? "good" : faults[state].why);
+    if (free || why != BYPASS_NONE)
+        out_word(b, ",\"bypass\":", free ? "passthrough" : bypass_names[why]);
+    else
+        out_or_null(b, ",\"bypass\":", -1);
+    out_bool(b, ",\"trusted\":", a->trusted);
+    out_bool(b, ",\"unclear\":", a->unclear);
+    out_slice(b, ",\"uri\":", a->uri);
+    out_slice(b, ",\"method\":", a->method);
+    out_slice(b, ",\"host\":", a->host);
+    ADD(b, "}");
+}
+
 void verify(struct router *r, struct httpd_req *req, const struct http_req *q)
 {
     struct asked a = { .q = q, .host = q->host };
@@ -458,6 +547,13 @@ void verify(struct router *r, struct httpd_req *req, const struct http_req *q)
     why = read_asked(r, req, &a);
     if (why != NULL)
         refuse(r, &a, API_PASS_INVALID, why, (struct slice){ 0 });
+    else if (a.explain && gate_secret_is(&r->gate_secret, once(q, "x-segq-gate-secret")))
+        explain(r, &a);
+    else if (a.explain && !router_may_pass(r, req, LIMIT_BAD)) /* a wrong secret is a guess */
+        return;
+    else if (a.explain)
+        refuse(r, &a, API_PASS_INVALID, "explain=1 needs X-Segq-Gate-Secret, as in gate_secret_file",
+               (struct slice){ 0 });
     else if (!judge(r, req, &a))
         return;
     router_answer(r, req);

@@ -129,12 +129,24 @@ static bool is_plain(const char *s)
     return (s[0] == '/' && s[1] == '\0') || gate_path_ok(s);
 }
 
+static bool read_plain(struct slice uri, char *path)
+{
+    return uri.p != NULL && read_path(uri, path) && is_plain(path);
+}
+
+bool bypass_is_plain(struct slice uri)
+{
+    char path[PATH_MAX_BYTES + 1];
+
+    return read_plain(uri, path);
+}
+
 bool bypass_path(const char *rule, struct slice uri)
 {
     char path[PATH_MAX_BYTES + 1];
     size_t n = strlen(rule);
 
-    if (uri.p == NULL || !read_path(uri, path) || !is_plain(path))
+    if (!read_plain(uri, path))
         return false;
     if (strncmp(path, rule, n) != 0)
         return false;

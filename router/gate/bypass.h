@@ -18,7 +18,8 @@
     X(PATH, "path")                                                                      \
     X(HEADER, "header")                                                                  \
     X(SUBJECT, "subject")                                                                \
-    X(ROLLOUT, "rollout")
+    X(ROLLOUT, "rollout")                                                                \
+    X(RULE, "rule") /* gate_rules.h */
 
 enum bypass_why {
     BYPASS_NONE,
@@ -45,6 +46,8 @@ void bypass_free(struct bypass *b);
 enum bypass_why bypass_of(const struct bypass *b, const struct bypass_ask *a);
 extern const char *const bypass_names[BYPASS_NREASONS]; /* word of a bypass; BYPASS_NONE: "" */
 
+/* Does every server read this path alike? */
+bool bypass_is_plain(struct slice uri);
 /* Does `uri` lie under the rule's path, however a server reads it? */
 bool bypass_path(const char *rule, struct slice uri);
 /* Is this person among the first `percent`? Anybody let past at 25 is let past at 50, too. */

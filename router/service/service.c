@@ -33,12 +33,21 @@ static int load_certs(struct router *r, struct err *e)
     return tls_server_load(r->tls, "listen_certs", l->v, l->n, e);
 }
 
+static int load_rules(struct router *r, struct err *e)
+{
+    const struct router_cfg *c = r->cfg;
+
+    return gate_rules_load(&r->gate_rules, c->gate_rules.v, c->gate_rules.n, c->gate_country_header, e);
+}
+
 void router_reload(struct router *r)
 {
     struct err e = { 0 };
 
     gate_reload(&r->gate, r->cfg);
     if (claim_ring_load(&r->claims, r->cfg, &e) < 0)
+        prog_refuse(&e);
+    if (load_rules(r, &e) < 0)
         prog_refuse(&e);
     if (rpc_reload(r->rpc, &r->cfg->tls, &e) < 0)
         prog_refuse(&e);
@@ -132,6 +141,8 @@ static int open_all(struct router *r, struct err *e)
     if (rc == 0)
         rc = claim_ring_load(&r->claims, c, e);
     if (rc == 0)
+        rc = load_rules(r, e);
+    if (rc == 0)
         rc = cors_new(&r->cors, c->allow_origins.v, c->allow_origins.n, e);
     if (rc == 0)
         rc = gate_secret_read(&r->gate_secret, c->gate_secret_file, e);
@@ -223,6 +234,7 @@ void router_free(struct router *r)
     revoked_fini(&r->used);
     page_room_free(r->page);
     claim_ring_fini(&r->claims);
+    gate_rules_free(r->gate_rules);
     cors_free(r->cors);
     api_ans_fini(&r->ans);
     waiting_texts_fini(&r->waiting_texts);

@@ -8,6 +8,7 @@
 #include "common/config/cfg_check.h"
 #include "common/config/cfg_key.h"
 #include "common/wire/msg_router_manager.h"
+#include "router/gate/gate_rules.h"
 #include "router/gate/signed_claim.h"
 #include "router/api/cors.h"
 #include "router/state/client_gate.h"
@@ -35,6 +36,26 @@ static const struct cfg_key claim_key_keys[] = {
               "characters" },
     { CLAIM(public_key), .type = CFG_STR, .def = "", .max = 100, .reload = true,
       .help = "EdDSA: the Ed25519 public key in base64, or the line of its PEM file" },
+    { .key = NULL },
+};
+
+#define RULE(name) .key = #name, .offset = offsetof(struct gate_rule, name), .type = CFG_STR, .reload = true
+static const struct cfg_key gate_rule_keys[] = {
+    { RULE(host), .def = "", .max = 255,
+      .help = "host of the request, without its port; *.example.com = all below it" },
+    { RULE(path), .def = "", .max = 1000, .help = "path, with everything below it: /tickets" },
+    { RULE(method), .def = "", .max = 100, .help = "methods, with commas: GET, HEAD" },
+    { RULE(header), .def = "", .max = 64, .help = "name of a header that must be there" },
+    { RULE(value), .def = "", .max = 256, .help = "value of that header; \"\" = any" },
+    { RULE(cookie), .def = "", .max = 256, .help = "cookie that must be there: NAME, or NAME=VALUE" },
+    { RULE(address), .def = "", .max = 2000,
+      .help = "client addresses and networks, with commas: 10.0.0.0/8, 2001:db8::1" },
+    { RULE(address_file), .def = "", .max = 4000,
+      .help = "file of addresses and networks, one a line, read again at HUP" },
+    { RULE(country), .def = "", .max = 400,
+      .help = "countries, with commas: DE, AT; as gate_country_header names them" },
+    { RULE(queue), .max = NAME_MAX_LEN,
+      .help = "queue whose room these requests go through; \"\" = none: they pass" },
     { .key = NULL },
 };
 
@@ -118,6 +139,12 @@ const struct cfg_key router_keys[] = {
     { K(gate_subject_header), .type = CFG_STR, .def = "", .max = 64,
       .help = "header in which a gate names the logged-in person, for bypass.subjects; "
               "\"\" = none" },
+    { K(gate_rules), .type = CFG_OBJS, .def = "", .max = GATE_RULES_MAX, .reload = true,
+      .help = "which queue's room a gate's request goes through, or none: the first rule that it "
+              "meets decides; without one the gate's own queue=",
+      .sub = gate_rule_keys, .size = sizeof(struct gate_rule) },
+    { K(gate_country_header), .type = CFG_STR, .def = "", .max = 64, .reload = true,
+      .help = "header in which a CDN names the client's country, for gate_rules; \"\" = none" },
     { K(gate_secret_file), .type = CFG_STR, .def = "", .max = 4000,
       .help = "file with the secret that permits extend and revoke; \"\" = nobody may" },
     { K(task_tokens), .type = CFG_STR, .def = "", .max = 4000,
@@ -293,6 +320,11 @@ int router_cfg_check(const void *cfg, struct err *e)
         rc = err_set(e, SQ_EINVAL, "gate_subject_header: \"%.64s\" is not a valid header "
                                    "name",
                      c->gate_subject_header);
+    if (rc == 0 && !is_field_name(c->gate_country_header))
+        rc = err_set(e, SQ_EINVAL, "gate_country_header: \"%.64s\" is not a valid header name",
+                     c->gate_country_header);
+    if (rc == 0)
+        rc = gate_rules_check(c->gate_rules.v, c->gate_rules.n, c->gate_country_header, e);
     if (rc == 0)
         rc = cfg_nets_check("trusted_proxies", &c->trusted_proxies, e);
     for (size_t i = 0; rc == 0 && i < c->allow_origins.n; i++)

@@ -36,6 +36,8 @@ struct router_cfg {
     struct cfg_list rooms;         /* list of char * */
     char *gate_secret_file, *gate_subject_header;
     int gate_uri_header; /* enum gate_uri */
+    struct cfg_list gate_rules; /* struct gate_rule */
+    char *gate_country_header;
     char *task_tokens, *listen_tasks;
     int compat; /* enum compat_kind */
     int page_compat; /* enum page_compat: router/page_http/room_json.h */

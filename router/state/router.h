@@ -19,6 +19,7 @@
 #include "router/api/waiting_text.h"
 #include "router/flow/listeners.h"
 #include "router/gate/door.h"
+#include "router/gate/gate_rules.h"
 #include "router/gate/passes.h"
 #include "router/replica/replicas.h"
 #include "router/state/cfg.h"
@@ -94,6 +95,7 @@ struct router {
     struct revoked extended;   /* sessions that last longer than their pass said */
     char gate_subject[65];     /* gate_subject_header in small letters */
     struct gate_secret gate_secret;
+    struct gate_rules *gate_rules; /* NULL: none */
     struct page_room *page;
     ev_fn drained; /* router_drain() */
     void *drained_arg;

@@ -32,7 +32,7 @@ from kit import machine, report  # noqa: E402
 from kit.procs import Failed  # noqa: E402
 
 BUDGET_S = 15 * 60
-SHARED = 0.8  # of that, among the rows' rounds: what a row takes before and behind them is not bounded
+SHARED = 0.68  # of that, among the rows' rounds: what a row takes before and behind them is not bounded
 LEAST = 2  # rounds of a loop, however slow the machine is; 1 if the row has had twice its share
 
 

@@ -245,3 +245,80 @@ Test(verify, a_withdrawn_key_verifies_nothing)
     UNTIL(routes_version(w.r->routes) == 6);
     cr_expect_eq(ask("/v1/verify", BEARER, pass_of(&c)), 401);
 }
+
+/* ---- rules of the router's file ---------------------------------------------------------- */
+
+static void gate_setup(void)
+{
+    static char *proxies[] = { (char *)"127.0.0.1" };
+
+    trusted_proxies = (struct cfg_list){ proxies, 1 };
+    pass_setup();
+}
+
+TestSuite(verify_rules, .init = gate_setup, .fini = teardown, .timeout = 60);
+
+#define T(s)    ((char *)(uintptr_t)(s))
+#define NOTHING                                                                                     \
+    .host = T(""), .path = T(""), .method = T(""), .header = T(""), .value = T(""), .cookie = T(""), \
+    .address = T(""), .address_file = T(""), .country = T("")
+
+static void with_rules(void)
+{
+    static struct gate_rule v[] = { { NOTHING, .queue = T("") }, { NOTHING, .queue = T("sale") },
+                                        { NOTHING, .queue = T("nosuch") } };
+    struct err e = { 0 };
+
+    v[0].path = T("/static");
+    v[1].path = T("/sale");
+    v[2].path = T("/typo");
+    w.cfg.replica_fresh = 250;
+    cr_assert_eq(gate_rules_load(&w.r->gate_rules, v, ARRAY_LEN(v), "", &e), 0, "%s", e.text);
+}
+
+static int ask_for(const char *path, const char *uri, const char *pass)
+{
+    snprintf(line, sizeof(line), "X-Original-URI: %s\r\nX-Forwarded-For: 192.0.2.1\r\n" BEARER, uri, pass);
+    return call_with("GET", path, line, "");
+}
+
+Test(verify_rules, the_room_is_that_of_the_rule_and_the_gates_queue_where_none_decides)
+{
+    struct pass_claims c = claims();
+
+    with_rules();
+    cr_expect_eq(ask_for("/v1/verify?queue=login", "/static/a.css", "none"), 204);
+    cr_expect(has("\r\nX-Segq-Bypass: rule\r\n") && !has("X-Segq-Queue"), "%s", got);
+    cr_expect_eq(w.r->counts.bypassed[BYPASS_RULE], 1);
+    cr_expect_eq(ask_for("/v1/verify?queue=login", "/static/../sale", "none"), 401);
+    cr_expect(has("X-Segq-Location: /q/sale?"), "%s", got);
+    cr_expect_eq(ask_for("/v1/verify?queue=login", "/sale/7", pass_of(&c)), 403, "it is login's");
+    cr_expect_eq(ask_for("/v1/verify?queue=login", "/about", pass_of(&c)), 204);
+    cr_expect_not(has("X-Segq-Keep"), "the gate would let this pass by at /sale, too");
+    c.aud = "sale";
+    cr_expect_eq(ask_for("/v1/verify?queue=login", "/sale/7", pass_of(&c)), 204);
+    cr_expect(has("\r\nX-Segq-Queue: sale\r\n"));
+    cr_expect_eq(ask_for("/v1/verify?queue=login", "/typo", pass_of(&c)), 403, "closed");
+}
+
+Test(verify_rules, what_decides_is_explained_to_who_knows_the_secret_and_nothing_is_done)
+{
+    struct pass_claims c = claims();
+
+    with_rules();
+    snprintf(w.r->gate_secret.text, sizeof(w.r->gate_secret.text), "%s", "0123456789abcdef");
+    w.r->gate_secret.n = 16;
+    cr_expect_eq(ask_for("/v1/verify?queue=login&explain=1", "/sale/7", pass_of(&c)), 401, "no secret");
+#define SECRET "X-Segq-Gate-Secret: 0123456789abcdef\r\n"
+    snprintf(line, sizeof(line), SECRET "X-Original-URI: /sale/7\r\n" BEARER, pass_of(&c));
+    cr_expect_eq(call_with("GET", "/v1/verify?queue=login&explain=1", line, ""), 200);
+    cr_expect(strstr(got, "{\"verdict\":\"room\",\"rule\":1,\"queue\":\"sale\",\"queue_known\":") != NULL, "%s", got);
+    cr_expect(strstr(got, "\"pass\":\"the pass is for another queue\",\"bypass\":null,\"trusted\":true,"
+                          "\"unclear\":false,\"uri\":\"/sale/7\",\"method\":null,") != NULL, "%s", got);
+    cr_expect_eq(call_with("GET", "/v1/verify?queue=login&explain=1", SECRET "X-Original-URI: //static\r\n", ""), 200);
+    cr_expect(strstr(got, "{\"verdict\":\"room\",\"rule\":1,") != NULL && strstr(got, "\"unclear\":true") != NULL, "%s", got);
+    cr_expect_eq(call_with("GET", "/v1/verify?queue=login&explain=1", SECRET "X-Original-URI: /static/a\r\n", ""), 200);
+    cr_expect(strstr(got, "{\"verdict\":\"bypass\",\"rule\":0,\"queue\":null,") != NULL, "%s", got);
+    cr_expect(strstr(got, "\"bypass\":\"rule\"") != NULL, "%s", got);
+    cr_expect_eq(w.r->counts.bypassed[BYPASS_RULE] + w.r->counts.verified, 0, "nothing is counted");
+}

@@ -1,0 +1,407 @@
+/* gate_rules.c: see gate_rules.h. */
+#include "router/gate/gate_rules.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/base/file.h"
+#include "common/config/cfg_key.h"
+#include "common/config/gate_def.h"
+#include "common/http/cookie.h"
+#include "router/gate/bypass.h"
+
+enum fit { NO, YES, UNCLEAR }; /* UNCLEAR: one server reads YES and the next one NO */
+
+struct rule {
+    struct gate_rule c;        /* owned texts: the configuration's go at HUP */
+    char header[65];               /* in small letters */
+    struct ip_net *nets;           /* owned */
+    size_t n;
+    bool by_address;
+};
+
+struct gate_rules {
+    struct rule *rule; /* owned */
+    size_t n;
+    char country[65]; /* header, in small letters */
+};
+
+/* ---- reading --------------------------------------------------------------------------- */
+
+static void lower(char *to, size_t cap, const char *from)
+{
+    size_t i = 0;
+
+    for (; from[i] != '\0' && i + 1 < cap; i++)
+        to[i] = (char)tolower((unsigned char)from[i]);
+    to[i] = '\0';
+}
+
+/* The next word between any of `seps`, without blanks around it; false: no more. */
+static bool next_word(const char **p, const char *seps, struct slice *w)
+{
+    size_t skipped;
+
+    do {
+        skipped = strspn(*p, seps);
+        skipped += strspn(*p + skipped, " \t\r");
+        *p += skipped;
+    } while (skipped > 0);
+    *w = (struct slice){ (char *)(uintptr_t)*p, strcspn(*p, seps) };
+    *p += w->n;
+    while (w->n > 0 && strchr(" \t\r", w->p[w->n - 1]) != NULL)
+        w->n--;
+    return w->n > 0;
+}
+
+static int add_net(struct rule *r, struct slice w, struct err *e)
+{
+    char text[64];
+    struct ip_net *more;
+
+    if (w.n >= sizeof(text))
+        return err_set(e, SQ_EINVAL, "\"%.40s...\" is too long for an address", w.p);
+    memcpy(text, w.p, w.n);
+    text[w.n] = '\0';
+    if (r->n == GATE_RULE_NETS_MAX)
+        return err_set(e, SQ_EINVAL, "a rule may have at most %d addresses", GATE_RULE_NETS_MAX);
+    more = realloc(r->nets, (r->n + 1) * sizeof(*r->nets));
+    if (more == NULL)
+        return err_set(e, SQ_ENOMEM, "out of memory");
+    r->nets = more;
+    if (!ip_net_parse(&r->nets[r->n], text))
+        return err_set(e, SQ_EINVAL, "\"%s\" is neither an address nor a network in CIDR notation",
+                       text);
+    r->n++;
+    return 0;
+}
+
+static int read_addresses(struct rule *r, const char *text, const char *seps, struct err *e)
+{
+    struct slice w;
+    int rc = 0;
+
+    while (rc == 0 && next_word(&text, seps, &w)) {
+        const char *remark = memchr(w.p, '#', w.n);
+
+        if (remark != NULL)
+            w.n = (size_t)(remark - w.p);
+        while (w.n > 0 && (w.p[w.n - 1] == ' ' || w.p[w.n - 1] == '\t'))
+            w.n--;
+        if (w.n > 0)
+            rc = add_net(r, w, e);
+    }
+    return rc;
+}
+
+static int read_file(struct rule *r, struct err *e)
+{
+    char *text = malloc(GATE_RULE_FILE_MAX + 1);
+    int64_t n;
+    int rc;
+
+    if (text == NULL)
+        return err_set(e, SQ_ENOMEM, "out of memory");
+    n = file_read(r->c.address_file, FILE_ANY, text, GATE_RULE_FILE_MAX, NULL, e);
+    rc = (int)n;
+    if (n >= 0) {
+        text[n] = '\0';
+        rc = read_addresses(r, text, "\n", e);
+    }
+    free(text);
+    return rc < 0 ? err_wrap(e, "%s", r->c.address_file) : 0;
+}
+
+/* Both have the same ten texts. */
+static bool copy_texts(struct gate_rule *to, const struct gate_rule *from)
+{
+    char **out[] = { &to->host,   &to->path,    &to->method,       &to->header,  &to->value,
+                     &to->cookie, &to->address, &to->address_file, &to->country, &to->queue };
+    char *const in[] = { from->host,   from->path,    from->method,       from->header,  from->value,
+                         from->cookie, from->address, from->address_file, from->country, from->queue };
+    bool ok = true;
+
+    for (size_t i = 0; i < ARRAY_LEN(in); i++)
+        ok &= (*out[i] = strdup(in[i])) != NULL;
+    return ok;
+}
+
+static void rule_fini(struct rule *r)
+{
+    struct gate_rule *c = &r->c;
+    char *const texts[] = { c->host,   c->path,    c->method,       c->header,  c->value,
+                            c->cookie, c->address, c->address_file, c->country, c->queue };
+
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        free(texts[i]);
+    free(r->nets);
+}
+
+static int read_rule(struct rule *r, const struct gate_rule *c, bool files, struct err *e)
+{
+    int rc;
+
+    if (!copy_texts(&r->c, c))
+        return err_set(e, SQ_ENOMEM, "out of memory");
+    lower(r->header, sizeof(r->header), c->header);
+    r->by_address = c->address[0] != '\0' || c->address_file[0] != '\0';
+    rc = read_addresses(r, c->address, ",", e);
+    if (rc == 0 && files && c->address_file[0] != '\0')
+        rc = read_file(r, e);
+    return rc;
+}
+
+static struct gate_rules *rules_new(const struct gate_rule *v, size_t n, const char *country_header,
+                                    bool files, struct err *e)
+{
+    struct gate_rules *g = calloc(1, sizeof(*g));
+    int rc = 0;
+
+    if (g == NULL || (g->rule = calloc(n + 1, sizeof(*g->rule))) == NULL)
+        rc = err_set(e, SQ_ENOMEM, "out of memory");
+    for (; rc == 0 && g->n < n; g->n++) {
+        rc = read_rule(&g->rule[g->n], &v[g->n], files, e);
+        if (rc < 0)
+            err_wrap(e, "gate_rules[%zu]", g->n);
+    }
+    if (rc == 0) {
+        lower(g->country, sizeof(g->country), country_header);
+        return g;
+    }
+    gate_rules_free(g);
+    return NULL;
+}
+
+int gate_rules_load(struct gate_rules **g, const struct gate_rule *v, size_t n,
+                    const char *country_header, struct err *e)
+{
+    struct gate_rules *fresh = NULL;
+
+    if (n > 0 && (fresh = rules_new(v, n, country_header, true, e)) == NULL)
+        return e->code;
+    gate_rules_free(*g);
+    *g = fresh;
+    return 0;
+}
+
+void gate_rules_free(struct gate_rules *g)
+{
+    for (size_t i = 0; g != NULL && g->rule != NULL && i <= g->n; i++)
+        rule_fini(&g->rule[i]); /* the one at n: its reading failed, or it is empty */
+    if (g != NULL)
+        free(g->rule);
+    free(g);
+}
+
+/* ---- checks ---------------------------------------------------------------------------- */
+
+static bool is_token(const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!isalnum((unsigned char)s[i]) && strchr("!#$%&'*+-.^_`|~", s[i]) == NULL)
+            return false;
+    return n > 0;
+}
+
+/* "*.example.com", "example.com" */
+static bool host_ok(const char *s)
+{
+    if (s[0] == '*' && s[1] == '.')
+        s += 2;
+    return s[0] != '\0' && s[strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-.")] == '\0';
+}
+
+static bool words_ok(const char *list, size_t len)
+{
+    struct slice w;
+
+    while (next_word(&list, ",", &w))
+        if (!is_token(w.p, w.n) || (len > 0 && w.n != len))
+            return false;
+    return true;
+}
+
+static const char *fault_of(const struct gate_rule *c, const char *country_header)
+{
+    size_t name = strcspn(c->cookie, "=");
+
+    if (c->host[0] != '\0' && !host_ok(c->host))
+        return "host: write shop.example or *.shop.example, in small letters, without a port";
+    if (c->path[0] != '\0' && !gate_path_ok(c->path))
+        return "path: write /part or /part/part, without escapes, dots or a query";
+    if (!words_ok(c->method, 0))
+        return "method: write GET, or GET, HEAD";
+    if (c->header[0] != '\0' && !is_token(c->header, strlen(c->header)))
+        return "header: this is not the name of a header";
+    if (c->header[0] == '\0' && c->value[0] != '\0')
+        return "value: name its header, too (header: X-Probe)";
+    if (c->cookie[0] != '\0' && !is_token(c->cookie, name))
+        return "cookie: write NAME, or NAME=VALUE";
+    if (!words_ok(c->country, 2))
+        return "country: write two letters each: DE, AT";
+    if (c->country[0] != '\0' && country_header[0] == '\0')
+        return "country: gate_country_header must name the header of your CDN, too";
+    if (c->queue[0] != '\0' && !cfg_name_ok(c->queue))
+        return "queue: this is not the name of a queue";
+    return NULL;
+}
+
+int gate_rules_check(const struct gate_rule *v, size_t n, const char *country_header, struct err *e)
+{
+    struct gate_rules *g = NULL;
+
+    for (size_t i = 0; i < n; i++) {
+        const char *fault = fault_of(&v[i], country_header);
+
+        if (fault != NULL)
+            return err_set(e, SQ_EINVAL, "gate_rules[%zu]: %s", i, fault);
+    }
+    if (n > 0 && (g = rules_new(v, n, country_header, false, e)) == NULL)
+        return e->code;
+    gate_rules_free(g);
+    return 0;
+}
+
+/* ---- one request ----------------------------------------------------------------------- */
+
+static bool has_word(const char *list, struct slice s)
+{
+    struct slice w;
+
+    while (next_word(&list, ",", &w))
+        if (w.n == s.n && strncasecmp(w.p, s.p, s.n) == 0)
+            return true;
+    return false;
+}
+
+static enum fit by_word(const char *list, struct slice s)
+{
+    if (list[0] == '\0')
+        return YES;
+    return s.n == 0 ? UNCLEAR : has_word(list, s) ? YES : NO;
+}
+
+static enum fit by_host(const char *want, struct slice host)
+{
+    const char *colon = host.n > 0 ? memchr(host.p, ':', host.n) : NULL;
+    size_t n = strlen(want);
+
+    if (n == 0)
+        return YES;
+    if (colon != NULL)
+        host.n = (size_t)(colon - host.p);
+    if (host.n > 0 && host.p[host.n - 1] == '.') /* "shop.example." is the same host */
+        host.n--;
+    if (host.n == 0)
+        return UNCLEAR;
+    if (want[0] == '*') {
+        want++, n--;
+        if (host.n <= n)
+            return NO;
+        host.p += host.n - n;
+        host.n = n;
+    }
+    return host.n == n && strncasecmp(host.p, want, n) == 0 ? YES : NO;
+}
+
+static enum fit by_path(const char *want, struct slice uri)
+{
+    if (want[0] == '\0')
+        return YES;
+    if (!bypass_is_plain(uri))
+        return UNCLEAR;
+    return bypass_path(want, uri) ? YES : NO;
+}
+
+static enum fit by_header(const struct rule *r, const struct http_req *q)
+{
+    size_t n = strlen(r->c.value);
+    struct slice got;
+    unsigned times;
+
+    if (r->header[0] == '\0')
+        return YES;
+    times = http_find(q, r->header, &got);
+    if (times != 1)
+        return times == 0 ? NO : UNCLEAR;
+    return n == 0 || (got.n == n && sodium_memcmp(got.p, r->c.value, n) == 0) ? YES : NO;
+}
+
+static enum fit by_cookie(const char *want, const struct http_req *q)
+{
+    size_t n = strcspn(want, "=");
+    const char *value = want[n] == '=' ? want + n + 1 : NULL;
+    char name[257];
+    struct cookies c = { 0 };
+    struct slice got;
+    unsigned met = 0, all = 0;
+
+    if (n == 0)
+        return YES;
+    memcpy(name, want, n);
+    name[n] = '\0';
+    for (; cookie_next(&c, q, name, &got); all++)
+        met += value == NULL || slice_is(got, value);
+    return met == 0 ? NO : met == all ? YES : UNCLEAR;
+}
+
+static enum fit by_address(const struct rule *r, const struct ip *addr)
+{
+    if (!r->by_address)
+        return YES;
+    return addr == NULL ? UNCLEAR : ip_in_any(r->nets, r->n, addr) ? YES : NO;
+}
+
+static enum fit by_country(const struct gate_rules *g, const char *list, const struct http_req *q)
+{
+    struct slice got = { 0 };
+
+    if (list[0] != '\0' && http_find(q, g->country, &got) != 1)
+        return UNCLEAR;
+    return by_word(list, got);
+}
+
+/* NO of one is NO of all. */
+static enum fit both(enum fit a, enum fit b)
+{
+    return a == NO || b == NO ? NO : a == UNCLEAR || b == UNCLEAR ? UNCLEAR : YES;
+}
+
+static enum fit meets(const struct gate_rules *g, const struct rule *r, const struct gate_rule_ask *a)
+{
+    const struct gate_rule *c = &r->c;
+    enum fit f = both(by_host(c->host, a->host), by_word(c->method, a->method));
+
+    if (f != NO)
+        f = both(f, by_path(c->path, a->uri));
+    if (f != NO)
+        f = both(f, by_header(r, a->q));
+    if (f != NO)
+        f = both(f, by_cookie(c->cookie, a->q));
+    if (f != NO)
+        f = both(f, by_address(r, a->addr));
+    return f == NO ? NO : both(f, by_country(g, c->country, a->q));
+}
+
+size_t gate_rules_find(const struct gate_rules *g, const struct gate_rule_ask *a, bool *unclear)
+{
+    *unclear = false;
+    for (size_t i = 0; g != NULL && i < g->n; i++) {
+        enum fit f = meets(g, &g->rule[i], a);
+
+        *unclear |= f == UNCLEAR;
+        if (f == YES || (f == UNCLEAR && g->rule[i].c.queue[0] != '\0'))
+            return i;
+    }
+    return GATE_RULE_NONE;
+}
+
+const char *gate_rules_queue(const struct gate_rules *g, size_t i)
+{
+    assert(i < g->n);
+    return g->rule[i].c.queue;
+}

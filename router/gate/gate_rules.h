@@ -1,0 +1,48 @@
+/* gate_rules.h: which queue's room a request of a gate goes through, or none: the operator's table
+ * gate_rules of the router's file. The first rule that a request meets decides; a rule is met if all
+ * that it names holds. Shell: it reads files of addresses; the rest is pure.
+ *
+ * A mistake here lets people past a room. So what can be read in two ways (a path with "//" or an
+ * escaped slash, a header that is there twice, an address that is not known) meets a rule that leads
+ * into a room, and never one that leads past all of them. */
+#ifndef SEGQ_GATE_RULES_H
+#define SEGQ_GATE_RULES_H
+
+#include "common/base/err.h"
+#include "common/base/ip.h"
+#include "common/http/http.h"
+
+#define GATE_RULES_MAX      64
+#define GATE_RULE_NETS_MAX  4096    /* addresses of a rule */
+#define GATE_RULE_FILE_MAX  (1 << 18) /* bytes */
+#define GATE_RULE_NONE      SIZE_MAX
+
+struct gate_rule { /* "" in a member asks for nothing */
+    char *host, *path, *method, *header, *value, *cookie, *address, *address_file, *country;
+    char *queue; /* "": past all rooms */
+};
+
+struct gate_rules; /* NULL: no rules */
+
+struct gate_rule_ask {
+    const struct http_req *q;   /* header fields, cookies */
+    const struct ip *addr;      /* the client's; NULL: not known */
+    struct slice uri;           /* path and query as the client sent them; p NULL: not known */
+    struct slice method, host;  /* n 0: not known */
+};
+
+/* Is the table well formed? Reads no file. country_header: "" = there is none. 0, SQ_ENOMEM, or SQ_EINVAL
+ * with the rule and the member. */
+SQ_CHECK int gate_rules_check(const struct gate_rule *v, size_t n, const char *country_header,
+                              struct err *e);
+/* Replaces *g, which stays as it was on error: SQ_EINVAL, SQ_ENOMEM, or those of file_read(). */
+SQ_CHECK int gate_rules_load(struct gate_rules **g, const struct gate_rule *v, size_t n,
+                             const char *country_header, struct err *e);
+void gate_rules_free(struct gate_rules *g);
+
+/* Index of the rule that decides, or GATE_RULE_NONE. *unclear: the request can be read in two ways. */
+size_t gate_rules_find(const struct gate_rules *g, const struct gate_rule_ask *a, bool *unclear);
+/* Name of its queue; "": past all rooms. */
+const char *gate_rules_queue(const struct gate_rules *g, size_t i);
+
+#endif

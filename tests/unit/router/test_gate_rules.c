@@ -1,0 +1,169 @@
+/* test_gate_rules.c: which room a request of a gate goes through, above all when two servers may read it
+ * in two ways. */
+#include "router/gate/gate_rules.h"
+
+#include "tests/lib/criterion.h"
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define T(s) ((char *)(uintptr_t)(s))
+#define NOTHING                                                                                       \
+    .host = T(""), .path = T(""), .method = T(""), .header = T(""), .value = T(""), .cookie = T(""),  \
+    .address = T(""), .address_file = T(""), .country = T("")
+
+static struct gate_rules *rules;
+static struct err e;
+
+static int load(struct gate_rule *v, size_t n)
+{
+    e = (struct err){ 0 };
+    cr_assert_eq(gate_rules_check(v, n, "CF-IPCountry", &e), 0, "%s", e.text);
+    return gate_rules_load(&rules, v, n, "CF-IPCountry", &e);
+}
+
+static void unload(void)
+{
+    gate_rules_free(rules);
+    rules = NULL;
+}
+
+TestSuite(gate_rules, .fini = unload);
+
+/* Queue of the request; "-": no rule decides; "": past. */
+static const char *room(const char *uri, const char *host, const char *method, const char *addr,
+                        const char *fields)
+{
+    static char raw[4000];
+    struct http_state st = { 0 };
+    struct http_req q;
+    struct ip ip;
+    struct gate_rule_ask a = { .q = &q };
+    bool unclear;
+    size_t i;
+    int n = snprintf(raw, sizeof(raw) - HTTP_SLACK, "GET / HTTP/1.1\r\nHost: r\r\n%s\r\n", fields);
+
+    cr_assert_gt(http_parse(&st, &q, raw, (size_t)n), 0);
+    if (uri != NULL)
+        a.uri = (struct slice){ T(uri), strlen(uri) };
+    a.host = (struct slice){ T(host), strlen(host) };
+    a.method = (struct slice){ T(method), strlen(method) };
+    if (addr != NULL && ip_parse(&ip, addr, strlen(addr)))
+        a.addr = &ip;
+    i = gate_rules_find(rules, &a, &unclear);
+    return i == GATE_RULE_NONE ? "-" : gate_rules_queue(rules, i);
+}
+
+Test(gate_rules, the_first_rule_that_is_met_decides)
+{
+    struct gate_rule v[] = { { NOTHING, .queue = T("tickets") },
+                                 { NOTHING, .queue = T("") },
+                                 { NOTHING, .queue = T("wide") },
+                                 { NOTHING, .queue = T("login") } };
+
+    v[0].host = T("shop.example");
+    v[0].path = T("/tickets");
+    v[1].path = T("/static");
+    v[1].method = T("GET, HEAD");
+    v[2].host = T("*.example");
+    cr_assert_eq(load(v, 4), 0);
+    cr_expect_str_eq(room("/tickets/7?a=1", "Shop.Example:8443", "GET", NULL, ""), "tickets");
+    cr_expect_str_eq(room("/tickets/7", "shop.example.", "POST", NULL, ""), "tickets");
+    cr_expect_str_eq(room("/ticketsx", "shop.example", "GET", NULL, ""), "wide");
+    cr_expect_str_eq(room("/static/a.css", "other", "HEAD", NULL, ""), "");
+    cr_expect_str_eq(room("/static/a.css", "other", "POST", NULL, ""), "login");
+    cr_expect_str_eq(room("/", "example", "GET", NULL, ""), "login", "*.example is below it");
+    cr_expect_str_eq(room("/", "badexample", "GET", NULL, ""), "login");
+    cr_expect_str_eq(room("/", "a.b.example", "GET", NULL, ""), "wide");
+}
+
+/* The rule in front leads into a room, the one behind past it: /static/../tickets must not get by. */
+Test(gate_rules, a_request_that_can_be_read_in_two_ways_is_never_let_past)
+{
+    static const char *const uris[] = { "/static/../tickets", "//tickets", "/%2ftickets", "/static/%2e%2e/tickets",
+                                        "/tickets;a", NULL };
+    struct gate_rule v[] = { { NOTHING, .queue = T("") },
+                                 { NOTHING, .queue = T("tickets") },
+                                 { NOTHING, .queue = T("") } };
+
+    v[0].path = T("/static");
+    v[1].path = T("/tickets");
+    cr_assert_eq(load(v, 3), 0);
+    for (size_t i = 0; i < ARRAY_LEN(uris); i++)
+        cr_expect_str_eq(room(uris[i], "h", "GET", NULL, ""), "tickets", "%s", uris[i] != NULL ? uris[i] : "-");
+    cr_expect_str_eq(room("/about", "h", "GET", NULL, ""), "");
+}
+
+Test(gate_rules, headers_cookies_addresses_and_countries)
+{
+    struct gate_rule v[] = { { NOTHING, .queue = T("") }, { NOTHING, .queue = T("") },
+                                 { NOTHING, .queue = T("") }, { NOTHING, .queue = T("eu") },
+                                 { NOTHING, .queue = T("beta") } };
+
+    v[0].header = T("X-Probe");
+    v[0].value = T("s3cret");
+    v[1].header = T("X-Robot");
+    v[2].address = T("10.0.0.0/8, 2001:db8::1");
+    v[3].country = T("DE, AT");
+    v[4].cookie = T("group=beta");
+    cr_assert_eq(load(v, 5), 0);
+    cr_expect_str_eq(room("/", "h", "GET", NULL, "x-probe: s3cret\r\nCF-IPCountry: US\r\n"), "");
+    cr_expect_str_eq(room("/", "h", "GET", "9.9.9.9", "X-Probe: s3cret\r\nX-Probe: s3cret\r\nCF-IPCountry: US\r\n"),
+                     "-", "there twice");
+    cr_expect_str_eq(room("/", "h", "GET", "9.9.9.9", "X-Robot: 1\r\n"), "");
+    cr_expect_str_eq(room("/", "h", "GET", "10.9.9.9", "CF-IPCountry: US\r\n"), "");
+    cr_expect_str_eq(room("/", "h", "GET", NULL, "CF-IPCountry: US\r\n"), "-", "nobody knows the address");
+    cr_expect_str_eq(room("/", "h", "GET", "9.9.9.9", "CF-IPCountry: de\r\n"), "eu");
+    cr_expect_str_eq(room("/", "h", "GET", "9.9.9.9", ""), "eu", "a country that nobody tells is no way past");
+    cr_expect_str_eq(room("/", "h", "GET", "9.9.9.9", "CF-IPCountry: US\r\nCookie: a=b; group=beta\r\n"), "beta");
+    cr_expect_str_eq(room("/", "h", "GET", "9.9.9.9", "CF-IPCountry: US\r\nCookie: group=alpha\r\n"), "-");
+    cr_expect_str_eq(room("/", "h", "GET", "9.9.9.9", "CF-IPCountry: US\r\nCookie: group=a; group=beta\r\n"), "beta");
+}
+
+Test(gate_rules, addresses_of_a_file_are_read_again_and_a_bad_file_changes_nothing)
+{
+    char path[] = "/tmp/segq_rules.XXXXXX";
+    int fd = mkstemp(path);
+    FILE *f = fdopen(fd, "w");
+    struct gate_rule v[] = { { NOTHING, .queue = T("") } };
+
+    v[0].address_file = path;
+    fputs("# office\n  192.0.2.0/24   # Vienna\n\n2001:db8::/32\n", f);
+    fflush(f);
+    cr_assert_eq(load(v, 1), 0, "%s", e.text);
+    cr_expect_str_eq(room("/", "h", "GET", "192.0.2.9", ""), "");
+    cr_expect_str_eq(room("/", "h", "GET", "2001:db8::9", ""), "");
+    cr_expect_str_eq(room("/", "h", "GET", "198.51.100.1", ""), "-");
+    fputs("198.51.100.7/8\n", f);
+    fflush(f);
+    cr_expect_eq(load(v, 1), SQ_EINVAL);
+    cr_expect(strstr(e.text, "198.51.100.7/8") != NULL && strstr(e.text, "gate_rules[0]") != NULL, "%s", e.text);
+    cr_expect_str_eq(room("/", "h", "GET", "192.0.2.9", ""), "", "as it was");
+    unlink(path);
+    fclose(f);
+}
+
+Test(gate_rules, mistakes_are_told_with_rule_and_member)
+{
+    static const struct {
+        size_t member;
+        const char *value, *told;
+    } v[] = { { offsetof(struct gate_rule, host), "Shop:80", "host: write shop.example" },
+              { offsetof(struct gate_rule, path), "/a/../b", "path: write /part" },
+              { offsetof(struct gate_rule, method), "GET,PO ST", "method: write GET" },
+              { offsetof(struct gate_rule, header), "X Probe", "header: this is not" },
+              { offsetof(struct gate_rule, value), "x", "value: name its header" },
+              { offsetof(struct gate_rule, cookie), "=1", "cookie: write NAME" },
+              { offsetof(struct gate_rule, address), "10.1.2.3/8", "10.1.2.3/8" },
+              { offsetof(struct gate_rule, country), "Germany", "country: write two letters" },
+              { offsetof(struct gate_rule, queue), "No Such", "queue: this is not" } };
+
+    for (size_t i = 0; i < ARRAY_LEN(v); i++) {
+        struct gate_rule r[] = { { NOTHING, .queue = T("a") }, { NOTHING, .queue = T("b") } };
+
+        *(char **)((char *)&r[1] + v[i].member) = T(v[i].value);
+        e = (struct err){ 0 };
+        cr_expect_eq(gate_rules_check(r, 2, "CF-IPCountry", &e), SQ_EINVAL);
+        cr_expect(strstr(e.text, "gate_rules[1]: ") != NULL && strstr(e.text, v[i].told) != NULL, "%s", e.text);
+    }
+}

@@ -319,6 +319,7 @@ void manager_tick(struct play *p)
 
 void manager_second(struct play *p)
 {
+    const struct night_costs *cost = &p->n->cluster.cost;
     uint32_t no = p->now / 1000;
     struct second *s = &p->f->s[no];
 
@@ -336,9 +337,12 @@ void manager_second(struct play *p)
     if (s->waiting > 0)
         p->f->why_s[s->why]++;
     for (uint32_t i = 0; i < p->f->procs; i++) {
-        struct proc *x = i < p->f->routers ? &p->router[i] : &p->node[i - p->f->routers];
+        bool router = i < p->f->routers;
+        struct proc *x = router ? &p->router[i] : &p->node[i - p->f->routers];
+        bool runs = x->down_ms == 0 && (!router || i < p->n_routers);
 
-        p->f->cpu[(size_t)no * p->f->procs + i] = (float)(x->used_us / 1e6);
+        p->f->cpu[(size_t)no * p->f->procs + i] =
+            (float)(x->used_us / 1e6 + (runs ? (router ? cost->router_idle_ms : cost->node_idle_ms) / 1e3 : 0));
         x->used_us = 0;
     }
     for (unsigned i = 0; i < p->n_lanes; i++) {

@@ -77,15 +77,29 @@ static const struct cfg_key crowd_keys[] = {
     { 0 },
 };
 
+/* The defaults are docs/speed.md's. */
+#define COSTS(X)                                                                             \
+    X("poll_us", poll_us, "6.06", "router: CPU of a poll")                                   \
+    X("connect_us", connect_us, "14.7", "router: CPU of a new connection")                   \
+    X("join_us", join_us, "6.13", "router: CPU of a join")                                   \
+    X("node_poll_us", node_poll_us, "0.336", "segment node: CPU of a poll")                  \
+    X("node_join_us", node_join_us, "0.759", "segment node: CPU of a join")                  \
+    X("pass_us", pass_us, "18", "segment node: CPU of a pass")                               \
+    X("router_idle_ms", router_idle_ms, "0", "router: CPU of a second with nobody there")    \
+    X("node_idle_ms", node_idle_ms, "0", "segment node: CPU of a second with nobody there")
+#define COST(key, f, def, help) NUM(night_costs, key, f, NULL, 1e5, help),
+#define CLUSTER_COST(key, f, def, help) NUM(night_cluster, key, cost.f, def, 1e5, help),
+
+const struct cfg_key night_cost_keys[] = { COSTS(COST) { 0 } };
+const struct cfg_key night_costs_file[] = {
+    { "costs", CFG_OBJ, 0, NULL, 0, 0, false, "as segqctl measure writes them", 0, night_cost_keys, 0 },
+    { 0 },
+};
+
 static const struct cfg_key cluster_keys[] = {
     INT(night_cluster, "routers", routers, "2", 1, NIGHT_ROUTERS_MAX, "routers, one core each"),
     INT(night_cluster, "segment_nodes", nodes, "2", 1, NIGHT_NODES_MAX, "segment nodes, one core each"),
-    NUM(night_cluster, "poll_us", poll_us, "6.06", 1e5, "router: CPU of a poll"),
-    NUM(night_cluster, "connect_us", connect_us, "14.7", 1e5, "router: CPU of a new connection"),
-    NUM(night_cluster, "join_us", join_us, "6.13", 1e5, "router: CPU of a join"),
-    NUM(night_cluster, "node_poll_us", node_poll_us, "0.336", 1e5, "segment node: CPU of a poll"),
-    NUM(night_cluster, "node_join_us", node_join_us, "0.759", 1e5, "segment node: CPU of a join"),
-    NUM(night_cluster, "pass_us", pass_us, "18", 1e5, "segment node: CPU of a pass"),
+    COSTS(CLUSTER_COST)
     INT(night_cluster, "max_conns", max_conns, "65536", 1, 100000000, "connections of a router (conf/router.yaml)"),
     INT(night_cluster, "max_tickets", max_tickets, "10000000", 1, 1e12, "places of a segment node (conf/segment.yaml)"),
     MS(night_cluster, "keepalive", keepalive_ms, "100s", 0,

@@ -68,9 +68,16 @@ struct night_crowd {
     struct night_bots bots;
 };
 
+enum night_cost { COST_POLL, COST_CONNECT, COST_JOIN, COST_NODE_POLL, COST_NODE_JOIN, COST_PASS, COST_ROUTER_IDLE,
+                  COST_NODE_IDLE, NIGHT_COSTS };
+
+struct night_costs {
+    double poll_us, connect_us, join_us, node_poll_us, node_join_us, pass_us, router_idle_ms, node_idle_ms;
+};
+
 struct night_cluster {
     int64_t routers, nodes;
-    double poll_us, connect_us, join_us, node_poll_us, node_join_us, pass_us;
+    struct night_costs cost;
     int64_t max_conns, max_tickets;
     int64_t keepalive_ms, keep_ms, skip_after_ms, lost_after_ms;
 };
@@ -104,6 +111,8 @@ struct night {
 };
 
 extern const struct cfg_key night_keys[];
+extern const struct cfg_key night_cost_keys[];  /* by enum night_cost */
+extern const struct cfg_key night_costs_file[]; /* a file of segqctl measure: struct night_costs */
 
 /* After the table: what it cannot say. SQ_EINVAL and a sentence that begins with the key. */
 SQ_CHECK int night_check(struct night *n, struct err *e);

@@ -89,7 +89,7 @@ static int node_up(struct play *p, unsigned *no)
 
 static int join(struct play *p, uint32_t i)
 {
-    const struct night_cluster *c = &p->n->cluster;
+    const struct night_costs *c = &p->n->cluster.cost;
     struct person *x = &p->v[i];
     struct proc *r = router_of(p, i);
     struct lane *l = &p->lane[x->lane];
@@ -185,7 +185,7 @@ static void refuse_bots(struct play *p, double n)
     p->f->bots_refused += (uint64_t)n;
     for (unsigned i = 0; i < p->n_routers; i++) /* requests that a full router drops are no loss */
         if (p->router[i].down_ms != 0 ||
-            !proc_serve(p, &p->router[i], n / p->n_routers * (p->n->cluster.connect_us + p->n->cluster.poll_us)))
+            !proc_serve(p, &p->router[i], n / p->n_routers * (p->n->cluster.cost.connect_us + p->n->cluster.cost.poll_us)))
             p->f->late = late;
 }
 
@@ -305,13 +305,13 @@ static void waits(struct play *p, uint32_t i)
     }
     p->sec.polls++;
     p->f->polls++;
-    served = r != NULL && proc_serve(p, r, c->poll_us + (fresh ? c->connect_us : 0));
+    served = r != NULL && proc_serve(p, r, c->cost.poll_us + (fresh ? c->cost.connect_us : 0));
     if (served && x->released == 0 && node->down_ms != 0 && p->now - node->down_ms < c->keep_ms) {
         poll_later(p, i, interval(p, x)); /* place as last known */
         return;
     }
     if (!served || node->down_ms != 0 ||
-        !proc_serve(p, node, x->released != 0 ? c->node_poll_us + c->pass_us : c->node_poll_us)) {
+        !proc_serve(p, node, x->released != 0 ? c->cost.node_poll_us + c->cost.pass_us : c->cost.node_poll_us)) {
         p->f->held += node->down_ms != 0;
         if (served && node->down_ms != 0)
             due(p, i, p->now + 1000ull * put_off_s(&r->put_off, p->now, (uint32_t)rng_u64(&p->rng)) +

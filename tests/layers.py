@@ -130,9 +130,10 @@ ROOMS = {
     "queuemng/ctl_view": (PURE, ["common/base", "common/config", "common/task"]),
     "queuemng/ctl_ask": (MIXED, ["common/base", "common/config", "common/task", "queuemng/policy",
                                  "queuemng/ctl_view"]),
+    "queuemng/ctl_measure": (MIXED, ["common/base", "common/http", "common/config", "queuemng/ctl_ask", "rehearse"]),
     "queuemng/ctl": (MIXED, ["common/base", "common/config", "common/json", "common/ticket", "common/task",
                              "common/supervisor", "common/trail", "queuemng/access", "queuemng/policy", "rehearse",
-                             "queuemng/ctl_ask", "queuemng/ctl_view"]),
+                             "queuemng/ctl_ask", "queuemng/ctl_measure", "queuemng/ctl_view"]),
 }
 # Files that are not pure in a room that is.
 SHELL = {

@@ -19,6 +19,7 @@
 #include "queuemng/ctl/tickets.h"
 #include "queuemng/ctl/token_file.h"
 #include "queuemng/ctl/where.h"
+#include "queuemng/ctl_measure/measure.h"
 #include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl_view/task_view.h"
 #include "queuemng/policy/pool_def.h"
@@ -253,7 +254,10 @@ const struct cmd ctl_cmds[] = {
       .run = cmd_edit, .options = "dry-run", .text_only = true,
       .undo = "edit; it prints the old values" },
     { "rehearse", "NIGHT.yaml", 1, 1, "plays a night on a virtual clock: waits, load of each process, promises",
-      .run = cmd_rehearse, .keys = night_keys, .options = "html vary find from-audit", READS },
+      .run = cmd_rehearse, .keys = night_keys, .options = "html vary find from-audit costs", READS },
+    { "measure", "", 0, 0,
+      "what requests cost this machine, of a cluster that it starts and ends: for rehearse --costs",
+      .run = cmd_measure, .options = "for", .text_only = true, READS },
     { "pause", "QUEUE", 1, 1, "nobody is let in; joins and polls go on",
       SENDS("POST", QUEUES "/pause", view_state), .undo = "resume" },
     { "resume", "QUEUE", 1, 1, "ends a pause", SENDS("POST", QUEUES "/resume", view_state),

@@ -171,20 +171,45 @@ static void say_late(const struct night *n)
                 (unsigned long long)(all - in_time), (unsigned long long)all);
 }
 
-/* The file with one value in place of its own; NULL: as it is. */
-static int read_night(struct played *x, const char *file, const struct past *past, const struct variants *v, size_t i)
+/* Costs and people that stand in no night's file. */
+struct given {
+    struct past past;
+    struct night_costs costs;
+    bool costs_given; /* by --costs */
+};
+
+/* A file of segqctl measure. */
+static int read_costs(struct given *g, const char *file)
 {
-    char set[240];
-    const char *sets[] = { set };
     struct err e = { 0 };
 
+    if (file == NULL)
+        return CTL_OK;
+    g->costs_given = true;
+    return cfg_load(&g->costs, sizeof(g->costs), night_costs_file, file, NULL, 0, &e) < 0 ? ctl_say_err(&e, CTL_USAGE) : CTL_OK;
+}
+
+/* The file with one value in place of its own; NULL: as it is. */
+static int read_night(struct played *x, const char *file, const struct given *given, const struct variants *v, size_t i)
+{
+    const struct past *past = &given->past;
+    char set[240], cost[NIGHT_COSTS][60];
+    const char *sets[NIGHT_COSTS + 1];
+    struct err e = { 0 };
+    size_t n = 0;
     int rc;
 
-    if (v->n > 0) {
+    for (; given->costs_given && n < NIGHT_COSTS; n++) {
+        snprintf(cost[n], sizeof(cost[n]), "cluster.%s=%.9g", night_cost_keys[n].key,
+                 *(const double *)((const char *)&given->costs + night_cost_keys[n].offset));
+        sets[n] = cost[n];
+    }
+    if (v->n > 0) { /* the last one counts */
+        sets[n++] = set;
         snprintf(set, sizeof(set), "%s=%s", v->dotted, v->value[i]);
         snprintf(x->name, sizeof(x->name), "%.20s=%.40s", v->key, v->value[i]);
     }
-    if (cfg_load(&x->night, sizeof(x->night), night_keys, file, sets, v->n > 0, &e) < 0)
+    if (cfg_load(&x->night, sizeof(x->night), night_keys, file, sets, n, &e) < 0)
         return wrong_night(&e);
     rc = past_files_csv(&x->night, file);
     if (rc != CTL_OK)
@@ -196,7 +221,7 @@ static int read_night(struct played *x, const char *file, const struct past *pas
             say_late(&x->night);
         return CTL_OK;
     }
-    cfg_where(&e, night_keys, file, sets, v->n > 0);
+    cfg_where(&e, night_keys, file, sets, n);
     return wrong_night(&e);
 }
 
@@ -228,22 +253,22 @@ static bool is_reached(const struct goal *g, const struct figures *f)
     return f->goal[g->which] * 1000 < (double)g->below_ms;
 }
 
-static int play_value(struct played *x, const char *file, const struct past *past, struct variants *v, double value)
+static int play_value(struct played *x, const char *file, const struct given *given, struct variants *v, double value)
 {
     int rc;
 
     snprintf(v->value[0], sizeof(v->value[0]), "%.10g", value);
-    rc = read_night(x, file, past, v, 0);
+    rc = read_night(x, file, given, v, 0);
     return rc == CTL_OK ? play_one(x) : rc;
 }
 
 /* Plays the end of the range, then halves it. *best: of x, the least that does it; *n: none. */
-static int find_least(struct played *x, size_t *n, size_t *best, const char *file, const struct past *past,
+static int find_least(struct played *x, size_t *n, size_t *best, const char *file, const struct given *given,
                       struct variants *v, const struct goal *g)
 {
     bool whole = v->from == floor(v->from) && v->to == floor(v->to);
     double low = v->from, high = v->to, at = low;
-    int rc = play_value(&x[0], file, past, v, high);
+    int rc = play_value(&x[0], file, given, v, high);
 
     *n = rc == CTL_OK;
     *best = 0;
@@ -252,7 +277,7 @@ static int find_least(struct played *x, size_t *n, size_t *best, const char *fil
         return rc;
     }
     while (*n < VARIANTS_MAX && rc == CTL_OK && high - low > (whole ? 0 : (v->to - v->from) / 200)) {
-        rc = play_value(&x[*n], file, past, v, at); /* the lower end first */
+        rc = play_value(&x[*n], file, given, v, at); /* the lower end first */
         if (rc != CTL_OK)
             break;
         if (is_reached(g, &x[*n].f)) {
@@ -326,19 +351,19 @@ static void all_over(struct played *v)
     free(v);
 }
 
-static int play_all(struct played *v, size_t *n, const char *file, const struct past *past, const struct variants *vary)
+static int play_all(struct played *v, size_t *n, const char *file, const struct given *given, const struct variants *vary)
 {
     int rc = CTL_OK;
 
     /* all are read before one is played */
     for (*n = 0; rc == CTL_OK && *n < (vary->n > 0 ? vary->n : 1); ++*n)
-        rc = read_night(&v[*n], file, past, vary, *n);
+        rc = read_night(&v[*n], file, given, vary, *n);
     for (size_t i = 0; rc == CTL_OK && i < *n; i++)
         rc = play_one(&v[i]);
     return rc;
 }
 
-static int find(const struct ctl *c, struct played *v, const char *file, const struct past *past, struct variants *vary)
+static int find(const struct ctl *c, struct played *v, const char *file, const struct given *given, struct variants *vary)
 {
     size_t n, best;
     struct goal g;
@@ -347,7 +372,7 @@ static int find(const struct ctl *c, struct played *v, const char *file, const s
     if (rc == CTL_OK && vary->to <= vary->from)
         rc = ctl_fail(CTL_USAGE, "--find looks in the range of --vary KEY=FROM..TO, as routers=1..16");
     if (rc == CTL_OK)
-        rc = find_least(v, &n, &best, file, past, vary, &g);
+        rc = find_least(v, &n, &best, file, given, vary, &g);
     if (rc == CTL_OK)
         rc = print_all(c, v, n);
     if (rc != CTL_OK)
@@ -372,7 +397,7 @@ int cmd_rehearse(struct ctl *c, char **argv)
     struct played *v = calloc(VARIANTS_MAX, sizeof(*v));
     struct variants vary = { .n = 0 };
     struct played as_is = { .name = "" };
-    struct past past = { 0 };
+    struct given given = { .costs_given = false };
     int rc = CTL_OK;
     size_t n;
 
@@ -380,10 +405,12 @@ int cmd_rehearse(struct ctl *c, char **argv)
         return ctl_fail(CTL_REFUSED, "out of memory");
     if (c->form == FORM_YAML)
         rc = ctl_fail(CTL_USAGE, "rehearse answers as table or json");
+    if (rc == CTL_OK)
+        rc = read_costs(&given, c->costs);
     if (rc == CTL_OK && c->from_audit != NULL)
-        rc = read_past(&past, c->from_audit, argv[0]);
+        rc = read_past(&given.past, c->from_audit, argv[0]);
     if (rc == CTL_OK && c->vary != NULL) {
-        rc = read_night(&as_is, argv[0], &past, &vary, 0);
+        rc = read_night(&as_is, argv[0], &given, &vary, 0);
         if (rc == CTL_OK)
             rc = read_variants(&vary, c->vary, night_queue(&as_is.night)->name);
         cfg_clear(&as_is.night, night_keys);
@@ -391,15 +418,15 @@ int cmd_rehearse(struct ctl *c, char **argv)
             rc = trail_bears(&vary);
     }
     if (rc == CTL_OK && c->find != NULL) {
-        rc = find(c, v, argv[0], &past, &vary);
+        rc = find(c, v, argv[0], &given, &vary);
     } else if (rc == CTL_OK) {
-        rc = play_all(v, &n, argv[0], &past, &vary);
+        rc = play_all(v, &n, argv[0], &given, &vary);
         if (rc == CTL_OK)
             rc = print_all(c, v, n);
         if (rc == CTL_OK && n == 1) /* several are compared */
             rc = kept(v);
     }
     all_over(v);
-    past_fini(&past);
+    past_fini(&given.past);
     return rc;
 }

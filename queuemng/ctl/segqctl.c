@@ -83,7 +83,8 @@ static int run(struct ctl *c, int argc, char **argv)
         return ctl_fail(CTL_USAGE, "--context and --dir, --admin, --router exclude each other");
     if (strcmp(argv[0], "man") == 0)
         return cmd_man(argc - 1);
-    if (strcmp(argv[0], "context") == 0 || strcmp(argv[0], "rehearse") == 0 || /* no cluster is looked for */
+    if (strcmp(argv[0], "context") == 0 || strcmp(argv[0], "rehearse") == 0 ||
+        strcmp(argv[0], "measure") == 0 || /* no cluster is looked for */
         (strcmp(argv[0], "token") == 0 && argc > 1 && strcmp(argv[1], "reload") != 0))
         return cmd_run(c, argv);
     if (where_find(c, &e) < 0)

@@ -47,7 +47,7 @@ struct ctl {
     const char *label; /* label of tasks: those that have it; NULL = any, or none */
     const char *order; /* order of a list of tasks; NULL = none */
     const char *name, *since; /* for a list of tasks, as `until`; NULL = none */
-    const char *html, *vary, *find, *from_audit; /* for rehearse; NULL = not given */
+    const char *html, *vary, *find, *from_audit, *costs; /* for rehearse; NULL = not given */
     const char *server_token_file; /* for task import; NULL = not given */
     const char *role, *queues, *pools, *until; /* for token add; NULL = not given */
     const char *user, *email, *group; /* likewise: whom a proxy has signed in */
@@ -60,6 +60,7 @@ struct ctl {
     bool all;                     /* status: leave nothing out */
     bool yes;                     /* do not ask before what cannot be undone */
     unsigned timeout_s;           /* seconds of a request */
+    unsigned for_s;               /* measure: seconds; 0 = not given */
     unsigned every_s, count;      /* watch, top: between pictures; of them; 0 = not given */
     const char *cacert;           /* authorities for https; NULL = those of the system */
     char *own_cacert;             /* owned: cacert, if it is a context's; else NULL */

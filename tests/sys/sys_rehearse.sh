@@ -79,6 +79,29 @@ check_eq "the least rate is found: $(tail -1 "$DIR/found")" "$rc" 0
 # the last of 2000 waits 2000 / rate - 4 s at least
 check "it is what arithmetic says" grep -qE 'does it: rate=8[3-9]$' "$DIR/found"
 
+# What requests cost is measured, in a cluster that leaves nothing behind, and rehearsed with.
+mkdir "$DIR/tmp"
+TMPDIR=$DIR/tmp "$BIN/segqctl" measure --for 4 >"$DIR/costs.yaml" 2>"$DIR/out"
+rc=$?
+check_eq "costs are measured: $(tail -1 "$DIR/out")" "$rc" 0
+check_eq "each is more than nothing" "$(grep -cE '^  [a-z_]+_(us|ms): [0-9.e-]*[1-9]' "$DIR/costs.yaml")" 8
+TMPDIR=$DIR/tmp "$BIN/segqctl" measure --for 60 >"$DIR/out" 2>&1 &
+H=$!
+starts() { grep -qs event= "$DIR"/tmp/*/router.log; }
+wait_for 10 "another one begins" starts
+kill -TERM "$H"
+wait "$H"
+check_eq "and is interrupted" $? 1
+check_eq "nothing is left" "$(ls "$DIR/tmp")" ""
+"$BIN/segqctl" rehearse "$DIR/night.yaml" --costs "$DIR/costs.yaml" --vary cluster.poll_us=0,2000 --json >"$DIR/dear.json"
+cpu_of_routers() { jq "[.rehearsals[$1].seconds[].cpu[0]] | max" "$DIR/dear.json"; }
+check "a rehearsal takes them, and --vary comes behind: routers use $(cpu_of_routers 0), $(cpu_of_routers 1) of a core" \
+    jq -e '([.rehearsals[] | [.seconds[].cpu[0]] | max] | .[1] > 5 * .[0]) and (.rehearsals[0].seconds[60].cpu[0] > 0)' "$DIR/dear.json"
+sed -i '/join_us/d' "$DIR/costs.yaml"
+"$BIN/segqctl" rehearse "$DIR/night.yaml" --costs "$DIR/costs.yaml" >"$DIR/out" 2>&1
+rc=$?
+check_eq "half a file is refused: $(cat "$DIR/out")" "$rc" 2
+
 # What is wrong is refused with file, line, key, and what is allowed.
 refused() { # TEXT-OF-THE-FILE EXPECTED
     local out

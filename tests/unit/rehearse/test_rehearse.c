@@ -472,6 +472,22 @@ Test(past, a_night_that_was_is_as_it_was)
     cfg_clear(&x.night, night_keys);
 }
 
+/* CPU of a process is that of its requests, and what it uses with nobody there, while it runs. */
+Test(rehearse, a_process_that_idles_uses_what_it_is_said_to)
+{
+    struct played *x = night("release_per_s: 50", "crowd: {arrivals: [{at: 2m, per_s: 100}, {at: 3m, per_s: 100}], patience: {kind: none}, " STAY
+                             "\ncluster: {router_idle_ms: 20, node_idle_ms: 10, poll_us: 0, join_us: 100, connect_us: 0}\n"
+                             "events: [{at: 1m, what: kill_node, no: 2, for: 10s}]");
+    const float *quiet = &x->f.cpu[10 * x->f.procs], *killed = &x->f.cpu[65 * x->f.procs], *busy = &x->f.cpu[130 * x->f.procs];
+
+    cr_assert_float_eq(quiet[0], 0.020, 1e-6);
+    cr_assert_float_eq(quiet[2], 0.010, 1e-6);
+    cr_assert_float_eq(killed[2], 0.010, 1e-6);
+    cr_assert_eq(killed[3], 0, "a dead one uses none");
+    cr_assert_float_eq(busy[0] + busy[1], 0.040 + 100 * 100e-6, 0.002, "%f", busy[0] + busy[1]);
+    over(x);
+}
+
 /* ---- lanes, second places, scripts ---- */
 
 #define MANY "arrivals: [{at: 0s, per_s: 500}, {at: 20s, per_s: 500}], patience: {kind: none}, no_shows: 0, "

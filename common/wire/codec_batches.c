@@ -48,6 +48,7 @@ static const struct column append_cols[] = {
       .max = SUBJECT_TEXT_MAX },
     NUM(append_req, old_seg, UINT64_MAX),
     NUM(append_req, old_number, UINT32_MAX),
+    NUM(append_req, old_issued_s, UINT32_MAX),
 };
 
 static const struct column append_ans_cols[] = {

@@ -66,6 +66,7 @@ struct append_req { /* a join */
     const char *subject; /* ticket/bound.h */
     seg_id old_seg; /* 0; else the ticket that it replaces, which may have its subject */
     uint32_t old_number;
+    uint32_t old_issued_s; /* from its token: the new one is later, whatever the clocks */
 };
 
 enum append_state {

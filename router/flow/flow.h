@@ -63,6 +63,7 @@ enum replace_step { /* steps.h draws them */
     REPLACE_LOOK,
     REPLACE_JOIN,
     REPLACE_CHECK,
+    REPLACE_CLEAR,
     REPLACE_LEAVE,
     REPLACE_UNDO,
 };
@@ -168,7 +169,7 @@ static inline const struct token *flow_ticket(const struct flow *f)
 /* FLOW_ASK: the subject of the ticket that replaces the one that a drop names; 0: none does. */
 static inline uint64_t flow_heir(const struct flow *f)
 {
-    return f->step == REPLACE_LEAVE ? f->token.subject_hash : 0;
+    return f->step == REPLACE_LEAVE || f->step == REPLACE_CLEAR ? f->token.subject_hash : 0;
 }
 
 /* Answers to the request of FLOW_ASK. One that comes after the flow has ended changes nothing. */

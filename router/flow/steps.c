@@ -156,7 +156,8 @@ void replace_gone(struct flow *f, struct routes *r, enum gone_reason why, msec_t
         f->reason = (uint8_t)why;
         go(f, r, REPLACE_JOIN, FLOW_JOIN, now_ms);
         break;
-    case REPLACE_CHECK: /* whoever remembers it has not heard yet that it is over */
+    case REPLACE_CHECK:
+    case REPLACE_CLEAR: /* whoever remembers it has not heard yet that it is over */
         f->step = REPLACE_JOIN;
         flow_join_again(f, now_ms);
         break;
@@ -186,7 +187,10 @@ bool replace_looked(struct flow *f, struct routes *r, const struct place_ans *a,
     bool is_there = a->state == PLACE_WAITING || a->state == PLACE_ADMITTED;
 
     assert(f->step == REPLACE_LOOK || f->step == REPLACE_CHECK);
-    if (is_there && f->step == REPLACE_CHECK)
+    if (f->step == REPLACE_CHECK && a->state == PLACE_WAITING &&
+        f->token.issued_s < f->old.issued_s)
+        go(f, r, REPLACE_CLEAR, FLOW_LEAVE, now_ms);
+    else if (is_there && f->step == REPLACE_CHECK)
         leave_old(f, r, now_ms);
     else if (a->state == PLACE_WAITING)
         go(f, r, REPLACE_JOIN, FLOW_JOIN, now_ms);
@@ -217,7 +221,16 @@ void replace_joined(struct flow *f, struct routes *r, msec_t now_ms)
 
 void replace_dropped(struct flow *f, struct routes *r, enum drop_state state, msec_t now_ms)
 {
-    assert(f->step == REPLACE_LEAVE || f->step == REPLACE_UNDO);
+    assert(f->step == REPLACE_LEAVE || f->step == REPLACE_UNDO || f->step == REPLACE_CLEAR);
+    if (f->step == REPLACE_CLEAR) {
+        if (state == DROP_INSIDE) /* a drop for an heir spares it now */
+            leave_old(f, r, now_ms);
+        else if (state == DROP_NAMED)
+            flow_end(f, FLOW_NAMED);
+        else
+            replace_gone(f, r, GONE_LEFT, now_ms);
+        return;
+    }
     if (f->step == REPLACE_LEAVE && state != DROP_NAMED)
         f->old_node = f->node;
     if (f->step == REPLACE_UNDO)

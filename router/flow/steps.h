@@ -5,13 +5,16 @@
  *   LOOK --waits--> JOIN --a fresh place--> LEAVE --left, or gone since--> the new place
  *     |               |                      ^ '--let in, named--> UNDO: gives a fresh place back
  *     |               '--one of an earlier try--> CHECK: is it still there? else JOIN again
+ *     |                    '--it waits, and is the earlier one--> CLEAR: it leaves; JOIN again
  *     '--gone--> JOIN --the place of an earlier try--> the new place
  *                  '--a fresh place--> UNDO
  *   STAY: the older ticket is in that lane already: it is polled, and that is all
  *
  * The new place is told only when the old one is left. A second try finds the place of the
- * first: by the subject, or else by a key that the caller makes of the older ticket. But for
- * replace_begin(), f->step is not REPLACE_NONE. */
+ * first: by the subject, or else by a key that the caller makes of the older ticket.
+ * A waiting ticket is given up for a later one only: a try that was cut off leaves two tickets of
+ * one subject, which two tabs that change lanes crosswise would else give up for each other. CLEAR
+ * ends what that try left. But for replace_begin(), f->step is not REPLACE_NONE. */
 #ifndef SEGQ_ROUTER_FLOW_STEPS_H
 #define SEGQ_ROUTER_FLOW_STEPS_H
 

@@ -79,6 +79,7 @@ static void put_appends(struct seg_links *s, const struct batch *b)
             .subject = rf->subject,
             .old_seg = rf->flow.old.seg,
             .old_number = rf->flow.old.number,
+            .old_issued_s = rf->flow.old.issued_s,
         };
     }
 }

@@ -171,6 +171,15 @@ static bool append_entered(struct segtab *t, struct seg *g, const struct append_
     return true;
 }
 
+/* Stamp, later than that of what it replaces: of two tickets of one subject the later one counts
+ * (steps.h, directory.h), and clocks of two nodes differ, or leap back. */
+static uint32_t issued_s(const struct segtab *t, const struct append_req *r)
+{
+    uint64_t now_s = (uint64_t)(t->now.wall_ms / 1000);
+
+    return (uint32_t)(r->old_seg != 0 ? u64_max(now_s, r->old_issued_s + 1ull) : now_s);
+}
+
 static void append_new(struct segtab *t, struct seg *g, const struct append_req *r,
                        struct append_ans *a)
 {
@@ -180,7 +189,7 @@ static void append_new(struct segtab *t, struct seg *g, const struct append_req 
     credit_end(g);
     a->state = APPEND_BUSY;
     a->number = q->end;
-    a->issued_s = (uint32_t)(t->now.wall_ms / 1000);
+    a->issued_s = issued_s(t, r);
     if (remember(g, r, a) < 0) {
         segtab_permit_return(t, r->subject_hash);
         return;

@@ -245,6 +245,7 @@ static struct ticket *ticket_new(struct sim *s, const struct proc *p,
     s->n_tickets++;
     *t = (struct ticket){ .seg = a->seg,
                           .number = a->number,
+                          .issued_s = a->issued_s,
                           .player = NOBODY,
                           .touch = s->now,
                           .said = s->now,

@@ -42,6 +42,7 @@ static void put_request(struct msg *m, unsigned kind, uint32_t i, const struct s
             .subject = x->subject,
             .old_seg = f->old.seg,
             .old_number = f->old.number,
+            .old_issued_s = f->old.issued_s,
         };
     else if (kind == KIND_SESSION)
         m->session.req[i] = (struct sess_req){ .seg = f->seg,

@@ -154,6 +154,7 @@ struct ticket {
     uint64_t subject; /* its hash; 0: none */
     seg_id old_seg;   /* 0; else it was given in place of this ticket: */
     uint32_t old_number;
+    uint32_t issued_s;
     bool replaced;    /* another one is there in its place */
     uint64_t pass;   /* hash of the pass, once shown */
     int64_t released_ms, expires_s;

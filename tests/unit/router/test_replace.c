@@ -116,6 +116,34 @@ Test(replace, the_old_place_is_kept_while_the_one_that_was_found_is_over)
     cr_expect(IS_DONE(f, FLOW_OK) && f.token.number == 5);
 }
 
+/* A first try was cut off, another tab has found its place, and changes lanes back. What it finds
+ * there is the earlier ticket, which that first try may give up at any moment. */
+Test(replace, a_place_is_never_given_up_for_an_earlier_one)
+{
+    static const struct append_ans earlier = { .state = APPEND_EXISTING, .seg = 12, .number = 5,
+                                               .issued_s = 99 };
+    static const uint8_t end[] = { DROP_OK, DROP_GONE, DROP_INSIDE };
+
+    for (unsigned i = 0; i < ARRAY_LEN(end); i++) {
+        struct flow f = replacement();
+
+        f.old.issued_s = 100;
+        flow_place_ans(&f, r, &waits, 1);
+        flow_append_ans(&f, r, &earlier, 2);
+        flow_place_ans(&f, r, &waits, 2);
+        cr_assert(f.todo == FLOW_ASK && f.asks == FLOW_LEAVE && f.seg == 12);
+        cr_assert(flow_ticket(&f)->number == 5 && flow_heir(&f) == 77, "only if it waits");
+        dropped(&f, (enum drop_state)end[i]);
+        expect_over(&f, false);
+        if (end[i] != DROP_INSIDE) {
+            flow_retry(&f, r, f.wake_ms);
+            cr_assert(f.todo == FLOW_ASK && f.asks == FLOW_JOIN && f.seg == 12);
+            flow_append_ans(&f, r, &fresh, f.wake_ms);
+        }
+        cr_assert(f.asks == FLOW_LEAVE && f.seg == 21 && flow_ticket(&f)->number == 3);
+    }
+}
+
 /* A claim that is used again later: a fresh place is given back. */
 Test(replace, what_is_gone_is_not_replaced)
 {

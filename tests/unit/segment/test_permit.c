@@ -135,10 +135,12 @@ static uint64_t hash_of(const char *subject) /* as rig_join_as() */
     return h;
 }
 
+static uint32_t old_issued_s; /* token of the older ticket */
+
 static struct append_ans replace(int node, seg_id seg, seg_id old_seg, uint32_t old_number)
 {
     struct append_req q = { .seg = seg, .client = CLIENT_GAME, .old_seg = old_seg,
-                            .old_number = old_number, .subject = name,
+                            .old_number = old_number, .old_issued_s = old_issued_s, .subject = name,
                             .subject_len = (uint8_t)strlen(name) };
     struct append_ans a;
 
@@ -184,6 +186,20 @@ Test(permit, a_replacement_may_have_the_old_tickets_subject)
     rig_run(r, 100);
     a = rig_join_as(r, 1, 4, name);
     cr_expect(a.state == APPEND_EXISTING && a.seg == 2, "its owner knows where it is now");
+}
+
+Test(permit, a_ticket_is_later_than_the_one_that_it_replaces)
+{
+    struct append_ans a, b;
+
+    cr_assert_eq(join(1, 4), APPEND_OK);
+    a = rig_join_as(r, 1, 4, name);
+    rig_open(r, 1, 5, OPEN_TAIL, 100, 0);
+    r->now.wall_ms -= 86400000; /* the clock leaps back */
+    old_issued_s = a.issued_s;
+    b = replace(1, 5, 4, 0);
+    old_issued_s = 0;
+    cr_expect(b.state == APPEND_OK && b.issued_s == a.issued_s + 1, "%u", b.issued_s);
 }
 
 Test(permit, the_owner_may_replace_it_too)

@@ -182,13 +182,19 @@ static void leave_old(struct flow *f, struct routes *r, msec_t now_ms)
     go(f, r, REPLACE_LEAVE, FLOW_LEAVE, now_ms);
 }
 
+/* Left by an earlier change of the same subject. Another name's place is not ours to end: a claim,
+ * or who joins with it, may name anybody. */
+static bool is_left_over(const struct flow *f)
+{
+    return f->token.issued_s < f->old.issued_s && f->token.subject_hash == f->old.subject_hash;
+}
+
 bool replace_looked(struct flow *f, struct routes *r, const struct place_ans *a, msec_t now_ms)
 {
     bool is_there = a->state == PLACE_WAITING || a->state == PLACE_ADMITTED;
 
     assert(f->step == REPLACE_LOOK || f->step == REPLACE_CHECK);
-    if (f->step == REPLACE_CHECK && a->state == PLACE_WAITING &&
-        f->token.issued_s < f->old.issued_s)
+    if (f->step == REPLACE_CHECK && a->state == PLACE_WAITING && is_left_over(f))
         go(f, r, REPLACE_CLEAR, FLOW_LEAVE, now_ms);
     else if (is_there && f->step == REPLACE_CHECK)
         leave_old(f, r, now_ms);

@@ -66,8 +66,8 @@ static void request(struct sim *s, uint32_t i, enum flow_kind kind)
     if (p->ticket != NOBODY) {
         const struct ticket *t = &s->ticket[p->ticket];
 
-        q->token = (struct token){ .seg = t->seg, .number = t->number,
-                                   .issued_s = t->issued_s, .client = p->client };
+        q->token = (struct token){ .seg = t->seg, .number = t->number, .issued_s = t->issued_s,
+                                   .client = p->client, .subject_hash = t->subject };
         q->released_s = t->released_ms / 1000;
         q->expires_s = t->expires_s;
     }

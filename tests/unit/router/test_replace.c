@@ -128,6 +128,7 @@ Test(replace, a_place_is_never_given_up_for_an_earlier_one)
         struct flow f = replacement();
 
         f.old.issued_s = 100;
+        f.old.subject_hash = 77;
         flow_place_ans(&f, r, &waits, 1);
         flow_append_ans(&f, r, &earlier, 2);
         flow_place_ans(&f, r, &waits, 2);
@@ -141,6 +142,27 @@ Test(replace, a_place_is_never_given_up_for_an_earlier_one)
             flow_append_ans(&f, r, &fresh, f.wake_ms);
         }
         cr_assert(f.asks == FLOW_LEAVE && f.seg == 21 && flow_ticket(&f)->number == 3);
+    }
+}
+
+/* The claim, or who joins with it, names somebody who has a place already. */
+Test(replace, the_place_of_another_name_is_never_ended)
+{
+    static const struct append_ans earlier = { .state = APPEND_EXISTING, .seg = 12, .number = 5,
+                                               .issued_s = 99 };
+    static const uint64_t own[] = { 0, 78 };
+
+    for (unsigned i = 0; i < ARRAY_LEN(own); i++) {
+        struct flow f = replacement();
+
+        f.old.issued_s = 100;
+        f.old.subject_hash = own[i];
+        flow_place_ans(&f, r, &waits, 1);
+        flow_append_ans(&f, r, &earlier, 2);
+        flow_place_ans(&f, r, &waits, 2);
+        cr_assert(f.asks == FLOW_LEAVE && flow_ticket(&f)->number == 3, "may it go at all?");
+        dropped(&f, own[i] != 0 ? DROP_NAMED : DROP_OK);
+        cr_expect(own[i] == 0 ? f.asks == FLOW_POLL : IS_DONE(f, FLOW_NAMED));
     }
 }
 

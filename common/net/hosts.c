@@ -10,7 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/base/ip.h"
 #include "common/base/log.h"
+#include "common/base/text.h"
 #include "common/net/ev.h"
 
 #define LOG_MODULE "net"
@@ -28,7 +30,8 @@ void hosts_from(const char *resolv_conf, const char *hosts_file)
 struct host_find {
     struct list_node in; /* member of hosts.finds */
     struct hosts *s;     /* ref */
-    host_found_fn fn;    /* NULL: dropped */
+    host_found_fn fn;    /* NULL: dropped, or a name is asked for */
+    host_name_fn name_fn;
     void *arg;
     struct evdns_request *asked[2]; /* NULL: answered, or not asked */
     struct host_found found;
@@ -61,6 +64,7 @@ static void give_up(struct hosts *s)
     }
     list_each_of (&s->finds, struct host_find, in, f) {
         f->fn = NULL;
+        f->name_fn = NULL;
         for (unsigned i = 0; i < 2; i++)
             if (f->asked[i] != NULL)
                 evdns_cancel_request(s->dns, f->asked[i]);
@@ -296,25 +300,75 @@ static void on_v6(int rc, char type, int n, int ttl, void *addresses, void *arg)
     on_found(arg, true, rc, n, ttl, addresses);
 }
 
-bool hosts_find(struct hosts *s, const char *name, host_found_fn fn, void *arg)
+/* NULL: it cannot be asked. */
+static struct host_find *find_new(struct hosts *s, void *arg)
 {
     struct host_find *f = calloc(1, sizeof(*f));
 
     if (f == NULL || !have_dns(s)) {
         free(f);
-        return false;
+        return NULL;
     }
-    *f = (struct host_find){ .s = s, .fn = fn, .arg = arg };
-    set_part(&f->found.v4, DNS_ERR_UNKNOWN, 0, 0);
-    set_part(&f->found.v6, DNS_ERR_UNKNOWN, 0, 0);
+    f->s = s;
+    f->arg = arg;
     if (s->open.n + s->finds.n == 0)
         ev_timer_at(s->timer, ev_now(s->ev) + LOOK_MS);
     list_push_back(&s->finds, &f->in);
-    f->asked[0] = evdns_base_resolve_ipv4(s->dns, name, 0, on_v4, f);
-    f->asked[1] = evdns_base_resolve_ipv6(s->dns, name, 0, on_v6, f);
+    return f;
+}
+
+/* False: nobody was asked, and it is no more. */
+static bool find_goes_on(struct host_find *f)
+{
     if (f->asked[0] != NULL || f->asked[1] != NULL)
         return true;
-    list_remove(&s->finds, &f->in);
+    list_remove(&f->s->finds, &f->in);
     free(f);
     return false;
+}
+
+bool hosts_find(struct hosts *s, const char *name, host_found_fn fn, void *arg)
+{
+    struct host_find *f = find_new(s, arg);
+
+    if (f == NULL)
+        return false;
+    f->fn = fn;
+    set_part(&f->found.v4, DNS_ERR_UNKNOWN, 0, 0);
+    set_part(&f->found.v6, DNS_ERR_UNKNOWN, 0, 0);
+    f->asked[0] = evdns_base_resolve_ipv4(s->dns, name, 0, on_v4, f);
+    f->asked[1] = evdns_base_resolve_ipv6(s->dns, name, 0, on_v6, f);
+    return find_goes_on(f);
+}
+
+static void on_name(int rc, char type, int n, int ttl, void *names, void *arg)
+{
+    struct host_find *f = arg;
+    char name[256] = "";
+
+    (void)ttl;
+    if (rc == DNS_ERR_NONE && type == DNS_PTR && n > 0)
+        copy_text(name, sizeof(name), *(char **)names);
+    if (name[0] != '\0' && name[strlen(name) - 1] == '.')
+        name[strlen(name) - 1] = '\0';
+    list_remove(&f->s->finds, &f->in);
+    if (f->name_fn != NULL)
+        f->name_fn(f->arg, name);
+    free(f);
+}
+
+bool hosts_name(struct hosts *s, const struct ip *ip, host_name_fn fn, void *arg)
+{
+    struct host_find *f = find_new(s, arg);
+    struct in_addr v4;
+    struct in6_addr v6;
+
+    if (f == NULL)
+        return false;
+    f->name_fn = fn;
+    memcpy(&v4, ip->b + 12, sizeof(v4));
+    memcpy(&v6, ip->b, sizeof(v6));
+    f->asked[0] = ip_is_v4(ip) ? evdns_base_resolve_reverse(s->dns, &v4, 0, on_name, f)
+                               : evdns_base_resolve_reverse_ipv6(s->dns, &v6, 0, on_name, f);
+    return find_goes_on(f);
 }

@@ -25,7 +25,7 @@ struct hosts { /* a part of its owner */
     struct ev *ev; /* ref */
     struct evdns_base *dns; /* owned; made for the first question */
     struct list open;       /* questions that are not answered yet */
-    struct list finds;      /* questions of hosts_find() */
+    struct list finds;      /* questions of hosts_find() and hosts_name() */
     struct ev_timer *timer; /* looks at the files while there are such */
     struct host_file conf, names;
     msec_t looked_ms;       /* when the files were looked at; 0: not yet */
@@ -60,6 +60,10 @@ struct host_question *hosts_ask(struct hosts *s, const char *addr, host_fn fn, v
 void hosts_drop(struct host_question *q); /* fn will not be called */
 /* Asks for a name; fn is called later, once. False: it cannot be asked. */
 SQ_CHECK bool hosts_find(struct hosts *s, const char *name, host_found_fn fn, void *arg);
+/* The name of an address (PTR), without the last dot; "": it has none, or nobody says. */
+typedef void (*host_name_fn)(void *arg, const char *name);
+/* Asks for it; fn is called later, once. False: it cannot be asked. */
+SQ_CHECK bool hosts_name(struct hosts *s, const struct ip *ip, host_name_fn fn, void *arg);
 /* For tests: other files than /etc/resolv.conf and /etc/hosts, for all of the process. NULL: those. */
 void hosts_from(const char *resolv_conf, const char *hosts_file);
 

@@ -89,7 +89,8 @@ static void read_proxy(struct router *r, const struct httpd_req *req, struct ask
 static void read_rules(struct router *r, struct asked *a)
 {
     const struct gate_rule_ask ask = { .q = a->q, .addr = a->has_addr ? &a->addr : NULL,
-                                       .uri = a->uri, .method = a->method, .host = a->host };
+                                       .uri = a->uri, .method = a->method, .host = a->host,
+                                       .crawlers = r->crawlers, .now_ms = ev_now(r->ev) };
     const char *queue;
 
     a->rule = a->trusted ? gate_rules_find(r->gate_rules, &ask, &a->unclear) : GATE_RULE_NONE;

@@ -13,6 +13,7 @@
 #include "common/config/gate_def.h"
 #include "common/http/cookie.h"
 #include "router/gate/bypass.h"
+#include "router/gate/crawlers.h"
 
 enum fit { NO, YES, UNCLEAR }; /* UNCLEAR: one server reads YES and the next one NO */
 
@@ -116,13 +117,14 @@ static int read_file(struct rule *r, struct err *e)
     return rc < 0 ? err_wrap(e, "%s", r->c.address_file) : 0;
 }
 
-/* Both have the same ten texts. */
+/* All texts of the struct. */
 static bool copy_texts(struct gate_rule *to, const struct gate_rule *from)
 {
-    char **out[] = { &to->host,   &to->path,    &to->method,       &to->header,  &to->value,
-                     &to->cookie, &to->address, &to->address_file, &to->country, &to->queue };
-    char *const in[] = { from->host,   from->path,    from->method,       from->header,  from->value,
-                         from->cookie, from->address, from->address_file, from->country, from->queue };
+    char **out[] = { &to->host,    &to->path,         &to->method,  &to->header,  &to->value, &to->cookie,
+                     &to->address, &to->address_file, &to->country, &to->crawler, &to->queue };
+    char *const in[] = { from->host,    from->path,         from->method,  from->header,
+                         from->value,   from->cookie,       from->address, from->address_file,
+                         from->country, from->crawler,      from->queue };
     bool ok = true;
 
     for (size_t i = 0; i < ARRAY_LEN(in); i++)
@@ -133,8 +135,8 @@ static bool copy_texts(struct gate_rule *to, const struct gate_rule *from)
 static void rule_fini(struct rule *r)
 {
     struct gate_rule *c = &r->c;
-    char *const texts[] = { c->host,   c->path,    c->method,       c->header,  c->value,
-                            c->cookie, c->address, c->address_file, c->country, c->queue };
+    char *const texts[] = { c->host,    c->path,         c->method,  c->header,  c->value, c->cookie,
+                            c->address, c->address_file, c->country, c->crawler, c->queue };
 
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         free(texts[i]);
@@ -245,6 +247,8 @@ static const char *fault_of(const struct gate_rule *c, const char *country_heade
         return "country: write two letters each: DE, AT";
     if (c->country[0] != '\0' && country_header[0] == '\0')
         return "country: gate_country_header must name the header of your CDN, too";
+    if (!crawlers_names_ok(c->crawler))
+        return "crawler: write any, or some of google, bing, apple, yandex, baidu";
     if (c->queue[0] != '\0' && !cfg_name_ok(c->queue))
         return "queue: this is not the name of a queue";
     return NULL;
@@ -365,6 +369,15 @@ static enum fit by_country(const struct gate_rules *g, const char *list, const s
     return by_word(list, got);
 }
 
+static enum fit by_crawler(const char *names, const struct gate_rule_ask *a)
+{
+    static const enum fit fits[] = { [CRAWLER_NO] = NO, [CRAWLER_YES] = YES, [CRAWLER_UNKNOWN] = UNCLEAR };
+
+    if (names[0] == '\0')
+        return YES;
+    return fits[crawlers_look(a->crawlers, names, a->q->user_agent, a->addr, a->now_ms)];
+}
+
 /* NO of one is NO of all. */
 static enum fit both(enum fit a, enum fit b)
 {
@@ -384,7 +397,9 @@ static enum fit meets(const struct gate_rules *g, const struct rule *r, const st
         f = both(f, by_cookie(c->cookie, a->q));
     if (f != NO)
         f = both(f, by_address(r, a->addr));
-    return f == NO ? NO : both(f, by_country(g, c->country, a->q));
+    if (f != NO)
+        f = both(f, by_country(g, c->country, a->q));
+    return f == NO ? NO : both(f, by_crawler(c->crawler, a)); /* last: it asks name servers */
 }
 
 size_t gate_rules_find(const struct gate_rules *g, const struct gate_rule_ask *a, bool *unclear)

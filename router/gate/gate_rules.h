@@ -18,17 +18,21 @@
 #define GATE_RULE_NONE      SIZE_MAX
 
 struct gate_rule { /* "" in a member asks for nothing */
-    char *host, *path, *method, *header, *value, *cookie, *address, *address_file, *country;
+    char *host, *path, *method, *header, *value, *cookie, *address, *address_file, *country,
+        *crawler;
     char *queue; /* "": past all rooms */
 };
 
 struct gate_rules; /* NULL: no rules */
+struct crawlers;
 
 struct gate_rule_ask {
     const struct http_req *q;   /* header fields, cookies */
     const struct ip *addr;      /* the client's; NULL: not known */
     struct slice uri;           /* path and query as the client sent them; p NULL: not known */
     struct slice method, host;  /* n 0: not known */
+    struct crawlers *crawlers;  /* NULL: whoever says to be one is not known */
+    msec_t now_ms;
 };
 
 /* Is the table well formed? Reads no file. country_header: "" = there is none. 0, SQ_ENOMEM, or SQ_EINVAL

@@ -17,6 +17,7 @@
 #include "router/links/mng_link.h"
 #include "router/links/seg_link.h"
 #include "router/page_http/files.h"
+#include "router/service/crawler_names.h"
 #include "router/service/dispatch.h"
 #include "router/service/metrics.h"
 #include "router/task_requests/ask.h"
@@ -37,6 +38,12 @@ static int load_rules(struct router *r, struct err *e)
 {
     const struct router_cfg *c = r->cfg;
 
+    if (c->gate_rules.n > 0 && r->crawler_names == NULL) {
+        r->crawler_names = crawler_names_new(r->ev);
+        r->crawlers = crawler_names_of(r->crawler_names);
+        if (r->crawlers == NULL)
+            return err_set(e, SQ_ENOMEM, "out of memory");
+    }
     return gate_rules_load(&r->gate_rules, c->gate_rules.v, c->gate_rules.n, c->gate_country_header, e);
 }
 
@@ -235,6 +242,7 @@ void router_free(struct router *r)
     page_room_free(r->page);
     claim_ring_fini(&r->claims);
     gate_rules_free(r->gate_rules);
+    crawler_names_free(r->crawler_names);
     cors_free(r->cors);
     api_ans_fini(&r->ans);
     waiting_texts_fini(&r->waiting_texts);

@@ -54,6 +54,9 @@ static const struct cfg_key gate_rule_keys[] = {
       .help = "file of addresses and networks, one a line, read again at HUP" },
     { RULE(country), .def = "", .max = 400,
       .help = "countries, with commas: DE, AT; as gate_country_header names them" },
+    { RULE(crawler), .def = "", .max = 100,
+      .help = "crawlers, with commas: google, bing, apple, yandex, baidu, or any; by User-Agent and the "
+              "name of their address" },
     { RULE(queue), .max = NAME_MAX_LEN,
       .help = "queue whose room these requests go through; \"\" = none: they pass" },
     { .key = NULL },

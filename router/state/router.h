@@ -96,6 +96,8 @@ struct router {
     char gate_subject[65];     /* gate_subject_header in small letters */
     struct gate_secret gate_secret;
     struct gate_rules *gate_rules; /* NULL: none */
+    struct crawler_names *crawler_names; /* NULL until there are rules */
+    struct crawlers *crawlers;     /* ref: theirs */
     struct page_room *page;
     ev_fn drained; /* router_drain() */
     void *drained_arg;

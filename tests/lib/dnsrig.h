@@ -19,6 +19,7 @@ struct dnsrig {
     bool silent;
     uint8_t ip[4]; /* of every name */
     uint8_t ttl;   /* seconds */
+    const char *name; /* of every address; NULL: they have none */
 };
 
 /* The question's end; 0: it is none. Its type is in the two bytes at [end - 4]. */
@@ -31,15 +32,35 @@ static inline size_t dns_question(const uint8_t *p, size_t n)
     return at + 5 <= n ? at + 5 : 0;
 }
 
+/* The end of the answer: name, a text with dots. */
+static inline size_t dns_put_name(uint8_t *p, size_t end, const char *name, uint8_t ttl)
+{
+    size_t at = end + 12;
+
+    memcpy(p + end, (uint8_t[]){ 0xc0, 12, 0, 12, 0, 1, 0, 0, 0, ttl, 0, 0 }, 12);
+    while (*name != '\0') {
+        size_t n = strcspn(name, ".");
+
+        p[at] = (uint8_t)n;
+        memcpy(p + at + 1, name, n);
+        at += n + 1;
+        name += n + (name[n] == '.');
+    }
+    p[at++] = 0;
+    p[end + 11] = (uint8_t)(at - end - 12);
+    return at;
+}
+
 static inline void dns_on_io(void *arg, unsigned what)
 {
     struct dnsrig *d = arg;
     struct sockaddr_in from;
     socklen_t len = sizeof(from);
     uint8_t p[600];
-    ssize_t n = recvfrom(d->fd, p, sizeof(p) - 16, 0, (struct sockaddr *)&from, &len);
+    ssize_t n = recvfrom(d->fd, p, sizeof(p) - 100, 0, (struct sockaddr *)&from, &len);
     size_t end = n > 12 ? dns_question(p, (size_t)n) : 0;
     bool is_a = end > 0 && p[end - 4] == 0 && p[end - 3] == 1;
+    bool is_ptr = end > 0 && p[end - 4] == 0 && p[end - 3] == 12 && d->name != NULL;
 
     (void)what;
     if (end == 0)
@@ -49,7 +70,12 @@ static inline void dns_on_io(void *arg, unsigned what)
         return;
     p[2] = 0x81; /* an answer; no error; one question, of A one address */
     p[3] = 0x80;
-    memcpy(p + 4, (uint8_t[]){ 0, 1, 0, is_a, 0, 0, 0, 0 }, 8);
+    memcpy(p + 4, (uint8_t[]){ 0, 1, 0, is_a || is_ptr, 0, 0, 0, 0 }, 8);
+    if (is_ptr) {
+        end = dns_put_name(p, end, d->name, d->ttl);
+        cr_assert_gt(sendto(d->fd, p, end, 0, (struct sockaddr *)&from, len), 0);
+        return;
+    }
     memcpy(p + end, (uint8_t[]){ 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, d->ttl, 0, 4 }, 12);
     memcpy(p + end + 12, d->ip, 4);
     cr_assert_gt(sendto(d->fd, p, end + (is_a ? 16 : 0), 0, (struct sockaddr *)&from, len), 0);

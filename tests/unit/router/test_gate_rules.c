@@ -10,7 +10,7 @@
 #define T(s) ((char *)(uintptr_t)(s))
 #define NOTHING                                                                                       \
     .host = T(""), .path = T(""), .method = T(""), .header = T(""), .value = T(""), .cookie = T(""),  \
-    .address = T(""), .address_file = T(""), .country = T("")
+    .address = T(""), .address_file = T(""), .country = T(""), .crawler = T("")
 
 static struct gate_rules *rules;
 static struct err e;
@@ -156,6 +156,7 @@ Test(gate_rules, mistakes_are_told_with_rule_and_member)
               { offsetof(struct gate_rule, cookie), "=1", "cookie: write NAME" },
               { offsetof(struct gate_rule, address), "10.1.2.3/8", "10.1.2.3/8" },
               { offsetof(struct gate_rule, country), "Germany", "country: write two letters" },
+              { offsetof(struct gate_rule, crawler), "googel", "crawler: write any" },
               { offsetof(struct gate_rule, queue), "No Such", "queue: this is not" } };
 
     for (size_t i = 0; i < ARRAY_LEN(v); i++) {

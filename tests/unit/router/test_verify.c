@@ -261,7 +261,7 @@ TestSuite(verify_rules, .init = gate_setup, .fini = teardown, .timeout = 60);
 #define T(s)    ((char *)(uintptr_t)(s))
 #define NOTHING                                                                                     \
     .host = T(""), .path = T(""), .method = T(""), .header = T(""), .value = T(""), .cookie = T(""), \
-    .address = T(""), .address_file = T(""), .country = T("")
+    .address = T(""), .address_file = T(""), .country = T(""), .crawler = T("")
 
 static void with_rules(void)
 {

@@ -38,7 +38,7 @@ DEF_C := $(addprefix queuemng/policy/,def_kind.c queue_def.c budget_def.c unit_r
 REHEARSE_C := $(wildcard rehearse/*.c)
 QUEUEMNG_C := $(filter-out %/main.c $(CTL_C),$(wildcard queuemng/*/*.c))
 # What a rehearsal takes of the processes.
-PLAYED_C := queuemng/policy/release.c queuemng/policy/eta_lane.c segment/line/segq.c segment/line/block.c
+PLAYED_C := queuemng/policy/release.c queuemng/policy/eta_lane.c queuemng/policy/region.c segment/line/segq.c segment/line/block.c
 SWARM_C := $(wildcard tests/bench/swarm/*.c)
 PAGE_FILES := $(sort $(wildcard deploy/page/*.html deploy/page/*.css deploy/page/*.js deploy/page/*.json)) clients/js/segq.js clients/js/segq_events.js
 DASH_FILES := $(sort $(wildcard deploy/dashboard/*.html deploy/dashboard/*.css deploy/dashboard/*.js))

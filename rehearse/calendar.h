@@ -26,7 +26,8 @@ struct person { /* a row: 40 bytes; times in ms from the start, 0 = not yet */
     uint16_t seg;
     uint8_t state : 4;  /* enum person_state */
     uint8_t kind : 4;   /* enum person_kind */
-    uint8_t lane;
+    uint8_t lane : 4;
+    uint8_t region : 4;
 };
 
 struct calendar {

@@ -82,14 +82,15 @@ static void past_of(struct bin *b, const struct night_past *v, uint32_t first, u
     shares_of(b, wait);
 }
 
-/* People from first to end, of a lane (-1: of all); v3: room for three times as many. */
-static void waits_of(struct bin *b, const struct person *v, uint32_t first, uint32_t end, int lane, uint32_t *v3)
+/* People from first to end, of a lane, of a region (-1: of all); v3: room for three times as many. */
+static void waits_of(struct bin *b, const struct person *v, uint32_t first, uint32_t end, int lane, int region,
+                     uint32_t *v3)
 {
     uint32_t *wait = v3, *told = v3 + (end - first), *off = told + (end - first), n_told = 0;
 
     *b = (struct bin){ 0 };
     for (uint32_t i = first; i < end; i++) {
-        bool counts = v[i].kind == PERSON && (lane < 0 || v[i].lane == lane);
+        bool counts = v[i].kind == PERSON && (lane < 0 || v[i].lane == lane) && (region < 0 || v[i].region == region);
 
         b->came += counts;
         if (v[i].in == 0 || !counts)
@@ -121,7 +122,7 @@ static void goals(struct figures *f, const uint32_t *wait)
 }
 
 int figures_waits(struct figures *f, const struct person *v, const struct night_past *past, uint32_t n,
-                  unsigned lanes, uint32_t for_ms)
+                  unsigned lanes, unsigned regions, uint32_t for_ms)
 {
     uint32_t *room = calloc(3 * (size_t)n + 1, sizeof(*room)), first = 0;
 
@@ -132,7 +133,7 @@ int figures_waits(struct figures *f, const struct person *v, const struct night_
 
         while (end < n && v[end].came < until)
             end++;
-        waits_of(&f->bin[i], v, first, end, -1, room);
+        waits_of(&f->bin[i], v, first, end, -1, -1, room);
         if (past != NULL)
             past_of(&f->past[i], past, first, end, room);
         first = end;
@@ -140,8 +141,10 @@ int figures_waits(struct figures *f, const struct person *v, const struct night_
     if (past != NULL)
         past_of(&f->past_all, past, 0, n, room);
     for (int i = 0; i < (int)lanes && lanes > 1; i++)
-        waits_of(&f->lane[i], v, 0, n, i, room);
-    waits_of(&f->all, v, 0, n, -1, room);
+        waits_of(&f->lane[i], v, 0, n, i, -1, room);
+    for (int i = 0; i < (int)regions && regions > 1; i++)
+        waits_of(&f->region[i], v, 0, n, -1, i, room);
+    waits_of(&f->all, v, 0, n, -1, -1, room);
     goals(f, room);
     free(room);
     return 0;
@@ -153,8 +156,8 @@ void figures_people(struct figures *f, uint32_t k)
                                &f->no_shows, &f->waiting, &f->ready, &f->coming, &f->polls, &f->held, &f->late,
                                &f->thrown_out, &f->overtaken, &f->out_of_order, &f->grew, &f->still,
                                &f->second_places, &f->bots, &f->bots_in, &f->bots_refused };
-    struct bin *const bins[] = { &f->all, f->bin, f->lane };
-    const unsigned n[] = { 1, FIGURES_BINS, LANES_MAX };
+    struct bin *const bins[] = { &f->all, f->bin, f->lane, f->region };
+    const unsigned n[] = { 1, FIGURES_BINS, LANES_MAX, NIGHT_REGIONS_MAX };
 
     for (size_t i = 0; i < ARRAY_LEN(sums); i++)
         *sums[i] *= k;

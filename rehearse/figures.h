@@ -47,6 +47,12 @@ struct figures {
     double slowest_s; /* the longest that an answer took, for lack of CPU */
     struct bin bin[FIGURES_BINS], all;
     struct bin lane[LANES_MAX];
+    struct bin region[NIGHT_REGIONS_MAX];
+    struct region_times {
+        uint64_t joins, passes;
+        double join_ms, pass_ms; /* sums: from coming to the answer; from the release to being in */
+        uint32_t most_join_ms;
+    } times[NIGHT_REGIONS_MAX];
     struct bin past[FIGURES_BINS], past_all; /* the same people, that night (night.past) */
     double goal[4]; /* p50, p95, p99, longest: who still waits waits without end (INFINITY) */
 };
@@ -57,7 +63,7 @@ unsigned figures_why(struct figures *f, const char *why);
 void figures_mark(struct figures *f, uint32_t ms, const char *fmt, ...) SQ_PRINTF(3, 4);
 /* Waits, of the rows; past: NULL, or what the same people had. SQ_ENOMEM. */
 SQ_CHECK int figures_waits(struct figures *f, const struct person *v, const struct night_past *past, uint32_t n,
-                           unsigned lanes, uint32_t for_ms);
+                           unsigned lanes, unsigned regions, uint32_t for_ms);
 
 /* From rows to people, of which each has k. */
 void figures_people(struct figures *f, uint32_t k);

@@ -5,6 +5,8 @@
 
 #include "rehearse/state.h"
 
+#define NEXT_LEADS_MS 3000 /* the lease, and a second */
+
 /* ---- the backend ---- */
 
 static void backend_tick(struct play *p)
@@ -47,10 +49,11 @@ static uint64_t slots(const struct play *p)
     return most > taken ? most - taken : 0;
 }
 
-static void let_in(struct play *p, struct lane *l, const uint32_t *order, uint32_t n, bool passed_over)
+/* ms: until the release is stored, at the node. */
+static void let_in(struct play *p, struct lane *l, const uint32_t *order, uint32_t n, bool passed_over, uint32_t ms)
 {
     for (uint32_t k = 0; k < n; k++) {
-        p->v[l->by_order[order[k]]].released = p->now;
+        p->v[l->by_order[order[k]]].released = p->now + ms;
         if (l->last_order != UINT32_MAX && order[k] <= l->last_order)
             p->f->out_of_order += !passed_over;
         else
@@ -82,7 +85,8 @@ static uint64_t pop(struct play *p, struct lane *l, uint64_t n)
 
             if (got == 0)
                 break;
-            let_in(p, l, out, got, out[0] < l->last_order && p->f->overtaken > 0);
+            let_in(p, l, out, got, out[0] < l->last_order && p->f->overtaken > 0,
+                   p->world.way[p->world.manager][p->world.of_node[g->node]] + node->disk_ms);
             p->f->overtaken += passed ? got : 0;
             left -= got;
         }
@@ -229,11 +233,57 @@ static void told_second(struct play *p)
 
 /* ---- what happens when ---- */
 
+static void lose(struct play *p, struct proc *x, const struct night_event *e)
+{
+    bool for_good = e->for_ms == 0 || (x->down_ms != 0 && x->back_ms == 0);
+
+    x->back_ms = for_good ? 0 : (uint32_t)u64_max(x->back_ms, p->now + (uint64_t)e->for_ms);
+    if (x->down_ms == 0)
+        x->down_ms = p->now;
+}
+
 static void kill_proc(struct play *p, struct proc *x, const char *what, const struct night_event *e)
 {
-    x->down_ms = p->now;
-    x->back_ms = e->for_ms > 0 ? p->now + (uint32_t)e->for_ms : 0;
+    lose(p, x, e);
     figures_mark(p->f, p->now, "%s %lld is killed", what, (long long)e->no);
+}
+
+static bool region_is_up(const struct play *p, unsigned region)
+{
+    for (int64_t i = 0; i < p->n->cluster.nodes; i++)
+        if (p->world.of_node[i] == region && p->node[i].down_ms == 0)
+            return true;
+    for (unsigned i = 0; i < p->world.routers[region]; i++)
+        if (p->router[p->world.router[region][i]].down_ms == 0)
+            return true;
+    return false;
+}
+
+/* A manager elsewhere leads soon; the first one that is up. */
+static void lead_elsewhere(struct play *p, const struct night_event *e)
+{
+    p->manager_back = e->for_ms > 0 ? p->now + (uint32_t)e->for_ms : UINT32_MAX;
+    for (unsigned i = 0; i < p->world.n; i++)
+        if (region_is_up(p, i)) {
+            p->world.manager = i;
+            p->manager_back = p->now + NEXT_LEADS_MS;
+            figures_mark(p->f, p->manager_back, "a manager in %s leads", regions_name(p->n, i));
+            return;
+        }
+}
+
+static void lose_region(struct play *p, const struct night_event *e)
+{
+    unsigned region = regions_no(p->n, e->region);
+
+    for (int64_t i = 0; i < p->n->cluster.nodes; i++)
+        if (p->world.of_node[i] == region)
+            lose(p, &p->node[i], e);
+    for (unsigned i = 0; i < p->world.routers[region]; i++)
+        lose(p, &p->router[p->world.router[region][i]], e);
+    figures_mark(p->f, p->now, "region %s is lost", e->region);
+    if (region == p->world.manager)
+        lead_elsewhere(p, e);
 }
 
 static void happens(struct play *p, const struct night_event *e)
@@ -250,8 +300,16 @@ static void happens(struct play *p, const struct night_event *e)
         figures_mark(p->f, p->now, "the manager is killed");
         break;
     case ADD_ROUTER:
-        p->n_routers++;
+        world_add_router(&p->world, p->n_routers++, e->region != NULL && e->region[0] != '\0' ? regions_no(p->n, e->region) : 0);
         figures_mark(p->f, p->now, "router %u is added", p->n_routers);
+        break;
+    case LOSE_REGION:
+        lose_region(p, e);
+        break;
+    case SLOW_DISK:
+        p->node[e->no - 1].disk_ms = (uint32_t)e->value;
+        p->node[e->no - 1].disk_back_ms = e->for_ms > 0 ? p->now + (uint32_t)e->for_ms : 0;
+        figures_mark(p->f, p->now, "writes of segment node %lld take %.0f ms", (long long)e->no, e->value);
         break;
     case SET_RATE:
         figures_mark(p->f, p->now, "rate %g to %g", p->d.release_per_s, e->value);
@@ -272,8 +330,18 @@ static void come_back(struct play *p, struct proc *v, unsigned n, const char *wh
 {
     for (unsigned i = 0; i < n; i++)
         if (v[i].down_ms != 0 && v[i].back_ms != 0 && p->now >= v[i].back_ms) {
-            v[i] = (struct proc){ 0 };
+            v[i] = (struct proc){ .disk_ms = v[i].disk_ms, .disk_back_ms = v[i].disk_back_ms };
             figures_mark(p->f, p->now, "%s %u is back", what, i + 1);
+        }
+}
+
+static void disks_are_well(struct play *p)
+{
+    for (int64_t i = 0; i < p->n->cluster.nodes; i++)
+        if (p->node[i].disk_back_ms != 0 && p->now >= p->node[i].disk_back_ms) {
+            p->node[i].disk_ms = (uint32_t)p->n->cluster.disk_ms;
+            p->node[i].disk_back_ms = 0;
+            figures_mark(p->f, p->now, "the disk of segment node %lld is well", (long long)i + 1);
         }
 }
 
@@ -309,6 +377,7 @@ void manager_tick(struct play *p)
         happens(p, &e[p->next_event++]);
     come_back(p, p->router, p->n_routers, "router");
     come_back(p, p->node, (unsigned)p->n->cluster.nodes, "segment node");
+    disks_are_well(p);
     rebuild(p);
     for (unsigned i = 0; i < p->n_lanes; i++)
         lineup_settle(&p->lane[i].line);
@@ -353,5 +422,7 @@ void manager_second(struct play *p)
         no_show_second(&p->no_show);
         told_second(p);
     }
+    if (p->world.n > 1 && world_second(&p->world, p->n, p->now))
+        figures_mark(p->f, p->now, "most people join in %s: segments are opened there", p->world.most.region);
     p->sec = (struct second){ 0 };
 }

@@ -5,10 +5,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "rehearse/regions.h"
+
 static const char *const dists[] = { "none", "fixed", "uniform", "exponential", NULL };
 static const char *const clients[] = { "browser", "mobile", "game", NULL };
 const char *const night_what_names[] = { "kill_node", "kill_router", "kill_manager", "add_router",
-                                         "rate", "max_active", "state", NULL };
+                                         "lose_region", "slow_disk", "rate", "max_active", "state", NULL };
 
 #define AT(type, f) offsetof(struct type, f)
 #define NUM(type, key, f, def, most, help) \
@@ -96,12 +98,36 @@ const struct cfg_key night_costs_file[] = {
     { 0 },
 };
 
+#define NAMED(type, key, f, help) { key, CFG_NAME, AT(type, f), NULL, 0, 0, false, help, 0, 0, 0 }
+
+static const struct cfg_key region_keys[] = {
+    NAMED(night_region, "region", region, "its name"),
+    INT(night_region, "routers", routers, NULL, 0, NIGHT_ROUTERS_MAX, "routers there: the next ones by number"),
+    INT(night_region, "segment_nodes", nodes, NULL, 0, NIGHT_NODES_MAX, "segment nodes there, likewise"),
+    NUM(night_region, "people", people, NULL, 100, "percent of the people, who come to its routers"),
+    { 0 },
+};
+
+static const struct cfg_key way_keys[] = {
+    NAMED(night_way, "from", from, "a region"),
+    NAMED(night_way, "to", to, "another one"),
+    { "way", CFG_MS, AT(night_way, ms), NULL, 0, 1000, false,
+      "time of a message; back it is the same, unless that is said, too", 0, 0, 0 },
+    { 0 },
+};
+
 static const struct cfg_key cluster_keys[] = {
     INT(night_cluster, "routers", routers, "2", 1, NIGHT_ROUTERS_MAX, "routers, one core each"),
     INT(night_cluster, "segment_nodes", nodes, "2", 1, NIGHT_NODES_MAX, "segment nodes, one core each"),
     COSTS(CLUSTER_COST)
     INT(night_cluster, "max_conns", max_conns, "65536", 1, 100000000, "connections of a router (conf/router.yaml)"),
     INT(night_cluster, "max_tickets", max_tickets, "10000000", 1, 1e12, "places of a segment node (conf/segment.yaml)"),
+    LIST(night_cluster, "regions", regions, "", 0, NIGHT_REGIONS_MAX, region_keys, night_region,
+         "parts of the world; the leading manager is in the first"),
+    LIST(night_cluster, "ways", ways, "", 0, NIGHT_REGIONS_MAX * NIGHT_REGIONS_MAX, way_keys, night_way,
+         "times of messages between regions"),
+    { "disk", CFG_MS, AT(night_cluster, disk_ms), "0s", 0, 10000, false,
+      "a segment node's write, before a join or a release is told: 0 with journal: os, what a sync takes with fsync", 0, 0, 0 },
     MS(night_cluster, "keepalive", keepalive_ms, "100s", 0,
        "idle_timeout of the routers: a poll after a longer pause connects anew"),
     MS(night_cluster, "replica_keep", keep_ms, "15s", 0,
@@ -126,10 +152,12 @@ static const struct cfg_key backend_keys[] = {
 static const struct cfg_key event_keys[] = {
     MS(night_event, "at", at_ms, NULL, 0, "time from the start"),
     WORD(night_event, "what", what, NULL, night_what_names, "what happens"),
-    INT(night_event, "no", no, "1", 1, NIGHT_ROUTERS_MAX, "kill_node, kill_router: which one"),
-    MS(night_event, "for", for_ms, "3s", 0, "kill_..: it is back after this time; 0 = never"),
+    INT(night_event, "no", no, "1", 1, NIGHT_ROUTERS_MAX, "kill_node, kill_router, slow_disk: which one"),
+    MS(night_event, "for", for_ms, "3s", 0, "kill_.., lose_region, slow_disk: it is over after this time; 0 = never"),
     NUM(night_event, "value", value, "0", 1e9,
-        "rate: releases per second, 0 = by limits; max_active: people"),
+        "rate: releases per second, 0 = by limits; max_active: people; slow_disk: ms that a write takes"),
+    { "region", CFG_STR, AT(night_event, region), "", 0, NAME_MAX_LEN, false,
+      "lose_region: whose routers and nodes are gone; add_router: where (default: the first)", 0, 0, 0 },
     WORD(night_event, "state", state, "open", def_state_names, "state: the queue's"),
     { 0 },
 };
@@ -257,9 +285,17 @@ static int events_check(const struct night *n, struct err *e)
             return err_set(e, SQ_EINVAL, "events[%zu]: more than %d routers", i, NIGHT_ROUTERS_MAX);
         if (v[i].what == KILL_ROUTER && v[i].no > routers)
             return err_set(e, SQ_EINVAL, "events[%zu].no: there are %lld routers then", i, (long long)routers);
-        if (v[i].what == KILL_NODE && v[i].no > n->cluster.nodes)
+        if ((v[i].what == KILL_NODE || v[i].what == SLOW_DISK) && v[i].no > n->cluster.nodes)
             return err_set(e, SQ_EINVAL, "events[%zu].no: there are %lld segment nodes", i,
                            (long long)n->cluster.nodes);
+        if (v[i].what == SLOW_DISK && (v[i].value < 1 || v[i].value > 10000))
+            return err_set(e, SQ_EINVAL, "events[%zu].value: 1 to 10000 ms are allowed", i);
+        if (v[i].what == LOSE_REGION && n->cluster.regions.n < 2)
+            return err_set(e, SQ_EINVAL, "events[%zu].what: there are no regions (cluster.regions)", i);
+        if ((v[i].what == LOSE_REGION || (v[i].region != NULL && v[i].region[0] != '\0')) &&
+            regions_no(n, v[i].region) == UINT_MAX)
+            return err_set(e, SQ_EINVAL, "events[%zu].region: there is no region \"%s\" in cluster.regions", i,
+                           v[i].region != NULL ? v[i].region : "");
     }
     return 0;
 }
@@ -314,6 +350,8 @@ int night_check(struct night *n, struct err *e)
 
     if (n->crowd.arrivals.n == 0 && n->past == NULL)
         return err_set(e, SQ_EINVAL, "crowd.arrivals: missing; this, or arrivals_csv");
+    if (regions_check(n, e) < 0)
+        return SQ_EINVAL;
     for (size_t i = 1; i < n->crowd.arrivals.n; i++) {
         if (p[i].at_ms < p[i - 1].at_ms)
             return err_set(e, SQ_EINVAL, "crowd.arrivals[%zu].at: earlier than the point before it", i);

@@ -6,7 +6,7 @@
  *   night.h     what is given                 lineup.h    the real segments' lines, over nodes
  *   calendar.h  who is due next               play.h      the night: people, routers, the manager
  *   figures.h   what came of it               report.h    table, JSON;  page.h: one page of HTML
- *   past.h      a night that was
+ *   past.h      a night that was              regions.h   parts of the world, and ways between them
  *
  * What decides is what decides in the real processes: policy/release.h (tiers, limits, hysteresis,
  * no-shows), policy/eta_lane.h (what people are told), common/ticket/pace.h (when they poll again),
@@ -19,6 +19,7 @@
 
 #define NIGHT_ROUTERS_MAX 512
 #define NIGHT_NODES_MAX   128
+#define NIGHT_REGIONS_MAX 8
 #define NIGHT_PEOPLE_MAX  1000000000
 #define NIGHT_ROWS_MAX    20000000
 #define NIGHT_ROWS_GOOD   5000000 /* people; of more a row is several, unless the file says how many */
@@ -75,10 +76,24 @@ struct night_costs {
     double poll_us, connect_us, join_us, node_poll_us, node_join_us, pass_us, router_idle_ms, node_idle_ms;
 };
 
+struct night_region {
+    char *region;
+    int64_t routers, nodes;
+    double people; /* percent */
+};
+
+struct night_way { /* time of a message, one way */
+    char *from, *to;
+    int64_t ms;
+};
+
 struct night_cluster {
     int64_t routers, nodes;
     struct night_costs cost;
     int64_t max_conns, max_tickets;
+    struct cfg_list regions; /* struct night_region */
+    struct cfg_list ways;    /* struct night_way */
+    int64_t disk_ms;
     int64_t keepalive_ms, keep_ms, skip_after_ms, lost_after_ms;
 };
 
@@ -88,14 +103,16 @@ struct night_backend {
     int64_t restart_ms, sample_ms;
 };
 
-enum night_what { KILL_NODE, KILL_ROUTER, KILL_MANAGER, ADD_ROUTER, SET_RATE, SET_MAX, SET_STATE };
+enum night_what { KILL_NODE, KILL_ROUTER, KILL_MANAGER, ADD_ROUTER, LOSE_REGION, SLOW_DISK,
+                  SET_RATE, SET_MAX, SET_STATE };
 extern const char *const night_what_names[];
 
 struct night_event {
     int64_t at_ms, for_ms;
     int what;     /* enum night_what */
     int64_t no;   /* node or router, from 1 */
-    double value; /* SET_RATE (0: by limits), SET_MAX */
+    double value; /* SET_RATE (0: by limits), SET_MAX, SLOW_DISK: ms */
+    char *region; /* LOSE_REGION, ADD_ROUTER */
     int state;    /* SET_STATE: enum def_state */
 };
 

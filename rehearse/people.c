@@ -3,6 +3,7 @@
 #include "rehearse/people.h"
 
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 #include "common/base/buf.h"
@@ -36,15 +37,30 @@ static void due(struct play *p, uint32_t i, uint64_t at)
         calendar_put(p->cal, p->v, i, p->now, (uint32_t)at);
 }
 
-/* A person keeps to its router while that is up. */
+/* A person keeps to its router while that is up, and to its region while one there is. */
 static struct proc *router_of(struct play *p, uint32_t i)
 {
-    unsigned no = i % p->n_routers;
+    const struct world *w = &p->world;
 
-    for (unsigned k = 0; k < p->n_routers; k++)
-        if (p->router[(no + k) % p->n_routers].down_ms == 0)
-            return &p->router[(no + k) % p->n_routers];
+    for (unsigned j = 0, region = p->v[i].region; j < w->n; j++, region = (region + 1) % w->n)
+        for (unsigned k = 0; k < w->routers[region]; k++) {
+            struct proc *r = &p->router[w->router[region][(i + k) % w->routers[region]]];
+
+            if (r->down_ms == 0)
+                return r;
+        }
     return NULL;
+}
+
+/* ms from a router to a node; there and back it is the same twice, or nearly. */
+static uint32_t way_of(const struct play *p, const struct proc *router, unsigned node)
+{
+    return p->world.way[p->world.of_router[router - p->router]][p->world.of_node[node]];
+}
+
+static uint32_t way_back(const struct play *p, const struct proc *router, unsigned node)
+{
+    return p->world.way[p->world.of_node[node]][p->world.of_router[router - p->router]];
 }
 
 static void told(const struct play *p, struct person *x)
@@ -75,16 +91,65 @@ static uint32_t interval(struct play *p, const struct person *x)
 
 /* ---- joins ---- */
 
+static double fullness(const struct play *p, unsigned node)
+{
+    uint64_t n = 0;
+
+    for (unsigned i = 0; i < p->n_lanes; i++)
+        for (uint32_t s = p->lane[i].line.head; s < p->lane[i].line.n; s++)
+            if (p->lane[i].line.v[s].node == node)
+                n += p->lane[i].line.v[s].q.waiting;
+    return (double)n * p->k * 100 / (double)p->n->cluster.max_tickets;
+}
+
+/* Percent; a node elsewhere than most people join counts as so much fuller. */
+static double aside(const struct play *p, unsigned node)
+{
+    const char *most = p->world.most.region;
+
+    if (most[0] == '\0')
+        return 0;
+    return fullness(p, node) + (strcmp(regions_name(p->n, p->world.of_node[node]), most) != 0 ? REGION_PERCENT : 0);
+}
+
+/* Takes one after the other; with regions the one that is set aside least. */
 static int node_up(struct play *p, unsigned *no)
 {
+    double least = INFINITY;
+
     for (int64_t k = 0; k < p->n->cluster.nodes; k++) {
-        *no = (unsigned)((p->next_node + k) % p->n->cluster.nodes);
-        if (p->node[*no].down_ms == 0) {
-            p->next_node = *no + 1;
-            return 0;
+        unsigned at = (unsigned)((p->next_node + k) % p->n->cluster.nodes);
+
+        if (p->node[at].down_ms == 0 && aside(p, at) < least) {
+            least = aside(p, at);
+            *no = at;
         }
     }
-    return SQ_EUNAVAIL;
+    if (least == INFINITY)
+        return SQ_EUNAVAIL;
+    p->next_node = *no + 1;
+    return 0;
+}
+
+/* The answer is there in ms from now. */
+static void joined(struct play *p, struct person *x, uint32_t ms)
+{
+    struct region_times *t = &p->f->times[x->region];
+    uint32_t took = p->now - x->came + ms;
+
+    t->joins++;
+    t->join_ms += took;
+    t->most_join_ms = took > t->most_join_ms ? took : t->most_join_ms;
+    p->world.joined[x->region] += p->k;
+}
+
+/* A join comes again. */
+static int held(struct play *p, uint32_t i)
+{
+    p->f->held++;
+    p->v[i].state = COMING;
+    due(p, i, p->now + AGAIN_MS + rng_below(&p->rng, AGAIN_MS));
+    return 0;
 }
 
 static int join(struct play *p, uint32_t i)
@@ -94,6 +159,7 @@ static int join(struct play *p, uint32_t i)
     struct proc *r = router_of(p, i);
     struct lane *l = &p->lane[x->lane];
     unsigned no = lineup_tail(&l->line);
+    uint32_t answer;
     int rc;
 
     if (p->d.state == DEF_CLOSED || p->d.state == DEF_REJECT ||
@@ -107,12 +173,15 @@ static int join(struct play *p, uint32_t i)
         no = UINT_MAX;
     }
     if (r == NULL || (no == UINT_MAX && node_up(p, &no) < 0) ||
-        !proc_serve(p, r, c->connect_us + c->join_us) || !proc_serve(p, &l->tail, c->node_join_us) ||
-        !proc_serve(p, &p->node[no], c->node_join_us)) {
-        p->f->held++;
-        due(p, i, p->now + AGAIN_MS + rng_below(&p->rng, AGAIN_MS));
+        (x->state == COMING && !proc_serve(p, r, c->connect_us + c->join_us)))
+        return held(p, i);
+    if (x->state == COMING && way_of(p, r, no) > 0) {
+        x->state = AT_SEA;
+        due(p, i, p->now + way_of(p, r, no));
         return 0;
     }
+    if (!proc_serve(p, &l->tail, c->node_join_us) || !proc_serve(p, &p->node[no], c->node_join_us))
+        return held(p, i);
     if (!GROW(l->by_order, l->n_orders, l->cap, 4096))
         return SQ_ENOMEM;
     rc = lineup_join(&l->line, no, &x->seg, &x->order);
@@ -125,7 +194,9 @@ static int join(struct play *p, uint32_t i)
     x->state = WAITING;
     x->place = lineup_place(&l->line, x->seg, x->order) * p->k;
     told(p, x);
-    poll_later(p, i, interval(p, x));
+    answer = way_back(p, r, no) + p->node[no].disk_ms;
+    joined(p, x, answer);
+    poll_later(p, i, answer + interval(p, x));
     return 0;
 }
 
@@ -165,7 +236,8 @@ static int arrives(struct play *p, enum person_kind kind)
         patience = span(p, &p->n->crowd.patience);
     *x = (struct person){ .came = p->now, .told = UINT32_MAX, .place = UINT32_MAX, .next = CALENDAR_NONE };
     x->kind = (uint8_t)kind & 15;
-    x->lane = kind == SECOND ? x[-1].lane : kind == BOT ? 0 : lane_of(p, i);
+    x->region = regions_of(p->n, kind == SECOND ? i - 1 : i) & 15;
+    x->lane = kind == SECOND ? (x[-1].lane & 15) : (kind == BOT ? 0 : lane_of(p, i) & 15);
     x->give_up = patience < UINT32_MAX - p->now ? p->now + patience : UINT32_MAX;
     if (kind == SECOND) /* gives up when its person does */
         x->give_up = x[-1].give_up;
@@ -236,33 +308,37 @@ static uint32_t stay(struct play *p, uint32_t i)
     return span(p, &p->n->crowd.stay);
 }
 
-static void enter(struct play *p, uint32_t i)
+/* ms: until the pass has come. */
+static void enter(struct play *p, uint32_t i, uint32_t ms)
 {
     struct person *x = &p->v[i];
+    struct region_times *t = &p->f->times[x->region];
 
     p->ready--;
     p->no_show.claimed += p->k;
     p->f->admitted++;
     p->entries++;
-    x->in = p->now;
+    x->in = p->now + ms;
     x->state = INSIDE;
+    t->passes++;
+    t->pass_ms += x->in - x->released;
     p->f->bots_in += x->kind == BOT;
     if (x->kind == SECOND)
-        x[-1].in = p->now;
+        x[-1].in = x->in;
     else if (i + 1 < p->came && x[1].kind == SECOND)
-        x[1].in = p->now;
+        x[1].in = x->in;
     p->inside++;
-    due(p, i, (uint64_t)p->now + stay(p, i));
+    due(p, i, (uint64_t)x->in + stay(p, i));
 }
 
 /* Was let in and has just learned of it; or is too late. */
-static void learns(struct play *p, uint32_t i)
+static void learns(struct play *p, uint32_t i, uint32_t ms)
 {
     struct person *x = &p->v[i];
     uint64_t claim = x->released + (uint64_t)p->d.claim_ms;
 
     if (x->state == WAITING && !no_show(p, i) && p->now < claim + (uint64_t)p->d.grace_ms) {
-        enter(p, i);
+        enter(p, i, ms);
     } else if (p->now < claim) {
         x->state = SILENT;
         due(p, i, claim);
@@ -294,7 +370,10 @@ static void waits(struct play *p, uint32_t i)
     const struct night_cluster *c = &p->n->cluster;
     struct person *x = &p->v[i];
     const struct lane *l = &p->lane[x->lane];
-    struct proc *r = router_of(p, i), *node = &p->node[l->line.v[x->seg].node];
+    unsigned no = l->line.v[x->seg].node;
+    struct proc *r = router_of(p, i), *node = &p->node[no];
+    uint32_t there = r != NULL ? way_of(p, r, no) : 0, back = r != NULL ? way_back(p, r, no) : 0;
+    bool knows = x->released != 0 && p->now >= x->released + back; /* the router, of the release */
     bool fresh = l->pace.min_ms > 0 && pace_interval_ms(&l->pace, x->place) > c->keepalive_ms;
     uint32_t place;
     bool served;
@@ -306,6 +385,10 @@ static void waits(struct play *p, uint32_t i)
     p->sec.polls++;
     p->f->polls++;
     served = r != NULL && proc_serve(p, r, c->cost.poll_us + (fresh ? c->cost.connect_us : 0));
+    if (served && x->released != 0 && !knows) {
+        poll_later(p, i, interval(p, x));
+        return;
+    }
     if (served && x->released == 0 && node->down_ms != 0 && p->now - node->down_ms < c->keep_ms) {
         poll_later(p, i, interval(p, x)); /* place as last known */
         return;
@@ -321,7 +404,7 @@ static void waits(struct play *p, uint32_t i)
         return;
     }
     if (x->released != 0) {
-        learns(p, i);
+        learns(p, i, there + back);
         return;
     }
     place = lineup_place(&l->line, x->seg, x->order) * p->k;
@@ -336,7 +419,7 @@ static void was_silent(struct play *p, uint32_t i)
     struct person *x = &p->v[i];
 
     if (x->released != 0) {
-        learns(p, i);
+        learns(p, i, 0);
         return;
     }
     lineup_drop(&p->lane[x->lane].line, x->seg, x->order, DEAD_EXPIRED);
@@ -361,7 +444,7 @@ int people_due(struct play *p)
         next = x->next;
         if (x->due >= p->now + CALENDAR_MS)
             calendar_put(p->cal, p->v, i, p->now, x->due);
-        else if (x->state == COMING)
+        else if (x->state == COMING || x->state == AT_SEA)
             rc = join(p, i);
         else if (x->state == WAITING)
             waits(p, i);

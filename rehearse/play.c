@@ -33,6 +33,9 @@ static int start(struct play *p, struct figures *f, const struct night *n)
         return SQ_ENOMEM;
     rng_seed(&p->rng, (uint64_t)n->seed);
     start_lanes(p);
+    world_init(&p->world, n);
+    for (int64_t i = 0; i < n->cluster.nodes; i++)
+        p->node[i].disk_ms = (uint32_t)n->cluster.disk_ms;
     p->cal = calloc(1, sizeof(*p->cal));
     p->v = calloc(p->people, sizeof(*p->v));
     if (p->cal == NULL || p->v == NULL)
@@ -61,11 +64,11 @@ static void count(struct play *p)
         const struct person *x = &p->v[i];
         bool in_line = x->state == WAITING || x->state == SILENT;
 
-        f->coming += x->state == COMING;
+        f->coming += x->state == COMING || x->state == AT_SEA;
         f->ready += in_line && x->released != 0;
         in_line = in_line && x->released == 0 && lineup_waits(&p->lane[x->lane].line, x->seg, x->order);
         f->waiting += in_line;
-        f->still += x->kind == PERSON && x->in == 0 && (in_line || x->state == COMING);
+        f->still += x->kind == PERSON && x->in == 0 && (in_line || x->state == COMING || x->state == AT_SEA);
     }
 }
 
@@ -89,7 +92,7 @@ static int run(struct play *p, struct play_watch watch)
         }
     }
     count(p);
-    if (figures_waits(p->f, p->v, p->n->past, p->came, p->n_lanes, (uint32_t)p->n->for_ms) < 0)
+    if (figures_waits(p->f, p->v, p->n->past, p->came, p->n_lanes, p->world.n, (uint32_t)p->n->for_ms) < 0)
         return SQ_ENOMEM;
     figures_people(p->f, p->k);
     return 0;

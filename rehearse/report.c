@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "rehearse/limits.h"
+#include "rehearse/regions.h"
 
 #define ROWS 12 /* at most, by arrival */
 
@@ -79,6 +80,26 @@ static void put_others(struct buf *b, const struct played *x)
     }
 }
 
+static double mean(double sum, uint64_t n)
+{
+    return n > 0 ? sum / (double)n : 0;
+}
+
+static void put_regions(struct buf *b, const struct played *x)
+{
+    char s[2][24];
+
+    for (unsigned i = 0; i < x->night.cluster.regions.n; i++) {
+        const struct region_times *t = &x->f.times[i];
+
+        report_span(s[0], x->f.region[i].p50);
+        report_span(s[1], x->f.region[i].p95);
+        buf_printf(b, "region %s: %u came, %u are in, wait p50 %s, p95 %s; joins took %.0f ms (at most %u), in %.0f ms "
+                   "behind the release\n", regions_name(&x->night, i), x->f.region[i].came, x->f.region[i].in, s[0], s[1],
+                   mean(t->join_ms, t->joins), t->most_join_ms, mean(t->pass_ms, t->passes));
+    }
+}
+
 static void put_limits(struct buf *b, const struct played *x)
 {
     struct limit v[LIMITS];
@@ -112,6 +133,7 @@ static void put_one(struct buf *b, const struct played *x)
     if (f->per_row > 1)
         buf_printf(b, "%u people are played as one: waits are true within the time in which so many go in\n", f->per_row);
     put_others(b, x);
+    put_regions(b, x);
     if (f->past_all.came > 0) {
         report_span(s[0], f->past_all.p50);
         report_span(s[1], f->past_all.p95);
@@ -248,6 +270,14 @@ static void put_json(struct buf *b, const struct played *x)
     for (unsigned i = 0; i < lanes && lanes > 1; i++) {
         buf_printf(b, "%s{\"lane\":\"%s\",\"all\":", i > 0 ? "," : "", lane_name(x, i));
         put_bin(b, 0, &f->lane[i], NULL);
+        buf_byte(b, '}');
+    }
+    buf_str(b, "],\"regions\":[");
+    for (unsigned i = 0; i < x->night.cluster.regions.n; i++) {
+        buf_printf(b, "%s{\"region\":\"%s\",\"join_ms\":%.1f,\"join_max_ms\":%u,\"pass_ms\":%.1f,\"all\":", i > 0 ? "," : "",
+                   regions_name(&x->night, i), mean(f->times[i].join_ms, f->times[i].joins), f->times[i].most_join_ms,
+                   mean(f->times[i].pass_ms, f->times[i].passes));
+        put_bin(b, 0, &f->region[i], NULL);
         buf_byte(b, '}');
     }
     buf_str(b, "],\"by_arrival\":[");

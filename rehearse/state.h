@@ -7,6 +7,7 @@
 #include "queuemng/policy/release.h"
 #include "rehearse/figures.h"
 #include "rehearse/lineup.h"
+#include "rehearse/regions.h"
 
 #define TICK_MS     100
 #define AGAIN_MS    1000 /* after a refusal for want of CPU */
@@ -14,6 +15,7 @@
 
 enum person_state {
     COMING,  /* has not been taken in yet */
+    AT_SEA,  /* likewise; the join is on its way to another region */
     WAITING, /* in line, polls; or was let in, and does not know it yet */
     SILENT,  /* has closed the page; its place is kept for a while */
     INSIDE,
@@ -25,6 +27,7 @@ struct proc { /* a router or a node: requests are served one after the other */
     double used_us;   /* in this second */
     uint32_t down_ms; /* since then, 0: it is up */
     uint32_t back_ms; /* 0: never */
+    uint32_t disk_ms, disk_back_ms; /* time of a node's write, until then; 0: for ever */
     struct put_off put_off; /* polls of segments whose node is away */
 };
 
@@ -58,6 +61,7 @@ struct play {
     int64_t weight[LANES_MAX];
     struct proc router[NIGHT_ROUTERS_MAX], node[NIGHT_NODES_MAX];
     unsigned n_routers, next_node;
+    struct world world;
     uint32_t manager_back, next_event;
     /* the manager */
     struct release rel;

@@ -291,6 +291,30 @@ for gate in nginx haproxy; do
 done
 check_eq "nobody was let in but those" "$(grep secret-closed "$SHOPLOG")" ""
 
+# ---- rules of the routers' file: one gate, several rooms, none -------------------------------
+
+cp "$DIR/c/config/router.yaml" "$DIR/router.yaml"
+printf '%s\n' 'gate_rules:' "  - { host: $HOST, path: /wares/secret, queue: login }" '  - { path: /wares, method: GET, queue: "" }' \
+    >>"$DIR/c/config/router.yaml"
+kill -HUP "$(pid_of rt_cluster)"
+for gate in nginx haproxy; do
+    each $gate
+    past() { [ "$(code /wares/1)" = 200 ]; }
+    wait_for 20 "$gate: a rule leads past the room" past
+    check_eq "$gate: not where the one before it leads into a room, nor with another method" \
+        "$(code /wares/secret/1) $(code -X POST -d x=1 /wares/1)" "302 401"
+    check_eq "$gate: nor where two servers could read another path" \
+        "$(code /wares/../secret-2) $(code //wares/1) $(code /wares/%2e%2e/secret-3) $(code '/wares%2fsecret')" "302 302 302 302"
+done
+echo '  - { path: wares, queue: "" }' >>"$DIR/c/config/router.yaml"
+kill -HUP "$(pid_of rt_cluster)"
+wait_for 20 "a mistake is told with its rule" eval "'$BIN/router' -c '$DIR/c/config/router.yaml' -t 2>&1 | grep -q 'gate_rules\[2\]: path: write /part'"
+check_eq "and the table stays" "$(each nginx; code /wares/1) $(code /wares/secret/1)" "200 302"
+cp "$DIR/router.yaml" "$DIR/c/config/router.yaml"
+kill -HUP "$(pid_of rt_cluster)"
+wait_for 20 "without rules it is the gate's queue again" eval '[ "$(code /wares/1)" = 302 ]'
+check_eq "nobody got past" "$(grep -c 'wares/secret\|secret-2\|secret-3' "$SHOPLOG")" 0
+
 # ---- an app of another waiting room: the same URL, its cookies, JSON (page_compat) -------
 
 each nginx

@@ -20,6 +20,7 @@
 #include "common/net/ev.h"
 #include "common/http/http.h"
 
+struct ip;
 struct net_addr;
 struct buf;
 struct httpd;
@@ -99,6 +100,7 @@ bool httpd_is_sealed(const struct httpd_req *req); /* True: came by TLS. */
 /* The client has closed its side: mostly it has gone; one that only says no more reads answers. */
 bool httpd_is_closing(const struct httpd_req *req);
 uint64_t httpd_tag(const struct httpd_req *req); /* tag of its connection; 0 without on_conn */
+SQ_CHECK bool httpd_peer(const struct httpd_req *req, struct ip *out); /* a system call; false: none */
 
 /* The hot answer: composed without printf into the connection's output. headers: extra
  * header lines, each ending in CRLF ("" for none). Date, Content-Length, Cache-Control:

@@ -68,6 +68,13 @@ uint64_t httpd_tag(const struct httpd_req *req)
     return req->conn->tag;
 }
 
+bool httpd_peer(const struct httpd_req *req, struct ip *out)
+{
+    struct net_addr a = { .len = sizeof(a.in6) };
+
+    return getpeername(req->conn->io.fd, &a.sa, &a.len) == 0 && net_ip(&a, out);
+}
+
 /* ---- writing ---- */
 
 bool out_pending(const struct conn *c)

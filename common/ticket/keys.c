@@ -217,6 +217,7 @@ int keys_cluster(struct cluster_keys *k, const char *path, bool create, struct e
         k->has_other_link = k->token.has_other = true;
         derive(k->other_link, sizeof(k->other_link), "segq link 1", secret[1]);
         derive(k->token.other_mac, sizeof(k->token.other_mac), "segq token 1", secret[1]);
+        derive(k->token.other_subject, sizeof(k->token.other_subject), "segq subject 1", secret[1]);
         derive(k->other_challenge, sizeof(k->other_challenge), "segq challenge 1", secret[1]);
     }
     sodium_memzero(secret, sizeof(secret));

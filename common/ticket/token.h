@@ -33,6 +33,7 @@ struct token_key {
     uint8_t other_mac[TOKEN_KEY_BYTES]; /* writes nothing, but what it wrote is ours */
     bool has_other;                     /* while the cluster's secret is being changed */
     uint8_t subject[TOKEN_KEY_BYTES]; /* for token_subject_hash() */
+    uint8_t other_subject[TOKEN_KEY_BYTES]; /* likewise, of other_mac's secret */
 };
 
 /* Writes exactly TOKEN_TEXT_LEN characters, no 0. */

@@ -73,7 +73,12 @@ MESSAGE(stats, Stats, NULL, NUM(clock_ms), NUM(reach), MSGS(queues, n, queues, q
         COL(unreached, silent_ms, unreached_ms))
 
 MESSAGE(joins, Joins, NULL, ROWS(v, n, n_queue, 0, MSG_JOINS_MAX), COL(v, queue, queue), COL(v, n, joins),
-        NUM(all))
+        NUM(all), ROWS(suspects, n_suspects, n_suspect_queue, 0, MSG_SUSPECTS_MAX),
+        COL(suspects, queue, suspect_queue), COL(suspects, net, suspect_net),
+        COL_BYTE(suspects, bits, suspect_bits, 1, 64), COL_BYTE(suspects, script, suspect_script, 0, 1),
+        COL(suspects, score, suspect_score), COL(suspects, places, suspect_places),
+        COL(suspects, silent, suspect_silent), COL(suspects, posing, suspect_posing),
+        COL(suspects, refused, suspect_refused), COL(suspects, since_s, suspect_since_s))
 
 MESSAGE(left, Left, NULL, ROWS(v, n, n_seg, 0, MSG_LEFT_MAX), COL(v, seg, seg), COL(v, number, number))
 

@@ -76,6 +76,7 @@ const char *queue_state_name(enum queue_phase phase, enum queue_state state);
 /* Numbers of a queue's definition that routers need. A new one is listed here and in
  * router_manager.proto: the message, its codec and the codec's tests have it then. */
 enum challenge_mode { CHALLENGE_OFF, CHALLENGE_AUTO, CHALLENGE_ON };
+enum suspects_mode { SUSPECTS_OFF, SUSPECTS_WATCH, SUSPECTS_CHALLENGE, SUSPECTS_REJECT };
 
 #define MAP_QUEUE_NUMBERS(X)                                                               \
     X(uint32_t, pass_ttl_s)     /* 0: not told */                                          \
@@ -87,7 +88,10 @@ enum challenge_mode { CHALLENGE_OFF, CHALLENGE_AUTO, CHALLENGE_ON };
     X(uint32_t, challenge_mode) /* enum challenge_mode; OFF: what follows says nothing */  \
     X(uint32_t, challenge_from) /* joins per second; 0: they turn nothing on */            \
     X(uint32_t, challenge_per_address) /* joins per minute of a prefix; likewise */        \
-    X(uint32_t, challenge_keys) /* tries at most; 0: the router's own measure */
+    X(uint32_t, challenge_keys) /* tries at most; 0: the router's own measure */           \
+    X(uint32_t, suspects)        /* enum suspects_mode; a later one is WATCH */             \
+    X(uint32_t, suspects_from)   /* score of a suspect */                                   \
+    X(uint32_t, suspects_places) /* places of a prefix that are usual; 0: all are */
 
 struct map_queue {
     queue_id id;
@@ -162,10 +166,23 @@ struct join_row {
     queue_id queue;
     uint32_t n;
 };
+/* A suspect of a queue, by this router's own counts (router/gate/suspects.h), as it is now; one that is
+ * not told again is none any more. */
+#define MSG_SUSPECTS_MAX 128
+struct suspect_row {
+    queue_id queue;
+    uint64_t net;  /* first eight bytes of the prefix */
+    uint8_t bits;  /* length of the prefix: 24 is IPv4; 48 and 56 are IPv6 */
+    bool script;   /* not by its places alone */
+    uint32_t score, places, silent, posing, refused;
+    uint32_t since_s; /* Unix seconds, by the router's clock */
+};
 struct msg_joins {
     uint32_t n;
     struct join_row *v;
     uint32_t all; /* joins of all queues; 0: none, or it has no region */
+    uint32_t n_suspects;
+    struct suspect_row *suspects;
 };
 
 struct silent_node { /* a segment node that the manager does not reach */

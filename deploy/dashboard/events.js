@@ -36,6 +36,7 @@ const SENTENCES = {
   queue_created: e => `Queue ${e.queue} created`,
   queue_restored: e => `Queue ${e.queue} restored`,
   challenge: e => `Queue ${e.queue}: joins ${e.level > 0 ? `cost work, level ${e.level} (${e.why === 'joins' ? `${e.joins_per_s} came in a second` : 'by hand'})` : 'are free again'}`,
+  suspects: e => `Queue ${e.queue}: ${e.n > 0 ? e.n : 'no more'} suspects`,
   queue_changed: e => `Queue ${e.queue}: definition changed (version ${e.version})`,
   applied: e => `${configured(e)} applied from queuemng.yaml`,
   not_applied: e => `${configured(e)} of queuemng.yaml is NOT applied: ${e.why}`,

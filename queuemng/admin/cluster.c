@@ -249,7 +249,7 @@ static json_t *challenge_json(const struct mng_queue_view *q)
 
 json_t *admin_queue_json(const struct mng_queue_view *q)
 {
-    return json_pack("{s:s,s:I,s:s,s:s,s:I,s:I,s:f,s:s,s:s,s:I,s:I,s:I,s:I,s:f,s:f,s:o,s:o}", "queue",
+    return json_pack("{s:s,s:I,s:s,s:s,s:I,s:I,s:f,s:s,s:s,s:I,s:I,s:I,s:I,s:f,s:f,s:o,s:o,s:I}", "queue",
                      q->def->name, "id", INT(q->id), "state", def_state_names[q->def->state],
                      "mode", def_mode_names[q->def->mode], "max_active",
                      INT(q->def->max_active), "version", INT(q->version), "allowed_per_s",
@@ -257,7 +257,7 @@ json_t *admin_queue_json(const struct mng_queue_view *q)
                      q->public_state, "inside", INT(q->inside), "inside_flushed",
                      INT(q->inside_flushed), "flushed_until_ms", INT(q->flushed_until_ms),
                      "granted", INT(q->granted), "claim_rate", q->claim_rate, "boost", q->boost,
-                     "shadow", shadow_json(q), "challenge", challenge_json(q));
+                     "shadow", shadow_json(q), "challenge", challenge_json(q), "suspects", INT(q->suspects));
 }
 
 /* Rounds to a decimal. */

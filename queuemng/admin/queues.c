@@ -1,8 +1,10 @@
 /* queues.c: see the header. */
 #include "queuemng/admin/queues.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -127,6 +129,130 @@ void admin_preview(struct admin_call *c)
     snprintf(path, sizeof(path), "/q/%s?preview=head&ticket=%s", c->name, ticket);
     admin_json(c->a, 200, json_pack("{s:s,s:s,s:I}", "queue", c->name, "path", path,
                                     "until_ms", (json_int_t)until_s * 1000));
+}
+
+/* ---- suspects ---- */
+
+struct suspects {
+    const struct admin_call *c;
+    const char *queue; /* "": all that the bearer may see */
+    size_t n, cap;
+    struct mng_suspect_sum {
+        const char *queue;
+        struct suspect_row of; /* sums over routers */
+        uint32_t routers;
+    } *v;
+};
+
+static void take_suspect(void *ctx, const void *view)
+{
+    const struct mng_suspect_view *s = view;
+    struct suspects *x = ctx;
+
+    if (x->n < x->cap && bearer_has_queue(x->c->who, s->queue) &&
+        (x->queue[0] == '\0' || strcmp(x->queue, s->queue) == 0))
+        x->v[x->n++] = (struct mng_suspect_sum){ s->queue, *s->row, 1 };
+}
+
+static void count_suspect(void *ctx, const void *view)
+{
+    (void)view;
+    (*(size_t *)ctx)++;
+}
+
+static int by_prefix(const void *a, const void *b)
+{
+    const struct suspect_row *x = &((const struct mng_suspect_sum *)a)->of;
+    const struct suspect_row *y = &((const struct mng_suspect_sum *)b)->of;
+
+    return x->queue != y->queue ? (x->queue < y->queue ? -1 : 1)
+           : x->net != y->net   ? (x->net < y->net ? -1 : 1)
+                                : (int)x->bits - (int)y->bits;
+}
+
+static int by_score(const void *a, const void *b)
+{
+    const struct suspect_row *x = &((const struct mng_suspect_sum *)a)->of;
+    const struct suspect_row *y = &((const struct mng_suspect_sum *)b)->of;
+
+    return x->score != y->score ? (x->score > y->score ? -1 : 1) : by_prefix(a, b);
+}
+
+static void add_suspect(struct mng_suspect_sum *to, const struct suspect_row *r)
+{
+    to->of.score += r->score;
+    to->of.places += r->places;
+    to->of.silent += r->silent;
+    to->of.posing += r->posing;
+    to->of.refused += r->refused;
+    to->of.script |= r->script;
+    if (r->since_s < to->of.since_s)
+        to->of.since_s = r->since_s;
+    to->routers++;
+}
+
+/* Makes one row of a prefix; the most suspect first. */
+static void sum_suspects(struct suspects *x)
+{
+    size_t n = 0;
+
+    qsort(x->v, x->n, sizeof(*x->v), by_prefix);
+    for (size_t i = 0; i < x->n; i++)
+        if (n > 0 && by_prefix(&x->v[n - 1], &x->v[i]) == 0)
+            add_suspect(&x->v[n - 1], &x->v[i].of);
+        else
+            x->v[n++] = x->v[i];
+    x->n = n;
+    qsort(x->v, n, sizeof(*x->v), by_score);
+}
+
+/* "192.0.2.0/24", "2001:db8:1::/48" */
+static void prefix_text(const struct suspect_row *r, char out[64])
+{
+    uint8_t b[16] = { 0 };
+    char text[INET6_ADDRSTRLEN];
+
+    for (unsigned i = 0; i < 8; i++)
+        b[i] = (uint8_t)(r->net >> (56 - 8 * i));
+    if (inet_ntop(r->bits == 24 ? AF_INET : AF_INET6, b, text, sizeof(text)) == NULL)
+        text[0] = '\0';
+    snprintf(out, 64, "%s/%u", text, r->bits);
+}
+
+static json_t *suspect_json(const struct mng_suspect_sum *s)
+{
+    char prefix[64];
+
+    prefix_text(&s->of, prefix);
+    return json_pack("{s:s,s:s,s:I,s:s,s:I,s:I,s:I,s:I,s:I,s:I}", "queue", s->queue, "prefix", prefix, "score",
+                     (json_int_t)s->of.score, "by", s->of.script ? "script" : "places", "silent",
+                     (json_int_t)s->of.silent, "posing", (json_int_t)s->of.posing, "places",
+                     (json_int_t)s->of.places, "refused", (json_int_t)s->of.refused, "routers",
+                     (json_int_t)s->routers, "since_ms", (json_int_t)s->of.since_s * 1000);
+}
+
+void admin_suspects(struct admin_call *c)
+{
+    char queue[NAME_MAX_LEN + 1] = "";
+    struct suspects x = { .c = c, .queue = queue };
+    json_t *list = json_array();
+
+    (void)admin_query(c->q->query, "queue", queue, sizeof(queue));
+    if (queue[0] != '\0' && mng_defined(c->s->mng, DEF_QUEUE, queue, NULL) == NULL) {
+        admin_answer_def(c, DEF_QUEUE, queue, 404);
+        json_decref(list);
+        return;
+    }
+    mng_each_suspect(c->s->mng, count_suspect, &x.cap);
+    x.v = calloc(x.cap + 1, sizeof(*x.v));
+    if (x.v != NULL)
+        mng_each_suspect(c->s->mng, take_suspect, &x);
+    if (x.n > 0)
+        sum_suspects(&x);
+    for (size_t i = 0; i < x.n; i++)
+        (void)json_array_append_new(list, suspect_json(&x.v[i]));
+    free(x.v);
+    admin_json(c->a, 200, json_pack("{s:o}", "suspects", list));
 }
 
 /* ---- orders ---------------------------------------------------------------------- */

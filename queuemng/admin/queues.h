@@ -8,6 +8,7 @@ void admin_queues(struct admin_call *c);                  /* GET /v1/admin/queue
 void admin_queue(struct admin_call *c);                   /* /v1/admin/queues/NAME */
 /* GET queues/{queue}/preview: a link to the states of its waiting page, for an hour. */
 void admin_preview(struct admin_call *c);
+void admin_suspects(struct admin_call *c); /* GET /v1/admin/suspects?queue= */
 void admin_order(struct admin_call *c); /* POST /v1/admin/queues/NAME/VERB */
 
 #endif

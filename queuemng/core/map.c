@@ -122,6 +122,9 @@ static bool queue_record(struct arena *a, const struct mqueue *q, struct map_que
     r->challenge_from = (uint32_t)q->def.challenge.from_joins_per_s;
     r->challenge_per_address = (uint32_t)q->def.challenge.per_address;
     r->challenge_keys = queue_challenge_keys(&q->def);
+    r->suspects = (uint32_t)q->def.suspects;
+    r->suspects_from = (uint32_t)q->def.suspects_from;
+    r->suspects_places = (uint32_t)q->def.suspects_places;
     r->session_idle_s = (uint32_t)((queue_idle_ms(&q->def) + 999) / 1000);
     if (r->name == NULL || r->lanes == NULL || r->page == NULL || r->gate == NULL ||
         r->message == NULL)

@@ -151,6 +151,10 @@ static void node_msg(struct mng *m, struct mnode *n, const struct msg *g)
 static void on_joins(struct mng *m, struct mrouter *r, const struct msg_joins *g)
 {
     r->joined += g->all;
+    r->suspects_ms = m->now_ms;
+    r->n_suspects = g->n_suspects;
+    if (g->n_suspects > 0)
+        memcpy(r->suspects, g->suspects, g->n_suspects * sizeof(*g->suspects));
     for (uint32_t i = 0; i < g->n; i++) {
         struct mqueue *q = queue_by_id(m, g->v[i].queue);
 

@@ -30,6 +30,7 @@
 #include "queuemng/tasks/task_nodes.h"
 
 #define LOG_MODULE     "manager"
+#define SUSPECTS_OVER_MS 5000
 #define STOOD_STILL_MS 1000 /* a tick so late: this process was stopped, or did something long */
 
 static void reconcile_all(struct mng *m)
@@ -75,6 +76,26 @@ static void flood_look(struct mng *m, struct mqueue *q)
              f->level > 0 ? flood_whys[f->why] : "calm", (unsigned long long)f->per_s);
 }
 
+/* Routers tell theirs once a second, if they have any. */
+static void suspects_look(struct mng *m)
+{
+    each_router(m, r) {
+        if (m->now_ms - r->suspects_ms > SUSPECTS_OVER_MS)
+            r->n_suspects = 0;
+    }
+    each_queue(m, q) {
+        uint32_t was = q->suspects;
+
+        q->suspects = 0;
+        each_router(m, r) {
+            for (uint32_t i = 0; i < r->n_suspects; i++)
+                q->suspects += r->suspects[i].queue == q->id;
+        }
+        if ((was > 0) != (q->suspects > 0))
+            log_info("event=suspects queue=%s n=%u", q->def.name, q->suspects);
+    }
+}
+
 static void region_look(struct mng *m)
 {
     struct region_joins sum[REGIONS_MAX];
@@ -93,6 +114,7 @@ static void region_look(struct mng *m)
 static void second(struct mng *m)
 {
     region_look(m);
+    suspects_look(m);
     m->unreachable = any_unreachable(m);
     deletes_tick(m);
     m->tier_notes = 0;

@@ -47,6 +47,7 @@ void mng_each_queue(const struct mng *m, mng_each_fn fn, void *ctx)
                                     .inside_flushed = slots_flushed(m, q),
                                     .granted = q->rel.granted,
                                     .flood = &q->flood,
+                                    .suspects = q->suspects,
                                     .claim_rate = no_show_share_come(&q->no_show),
                                     .boost = queue_boost(q) };
         const struct release *rel = &q->rel;
@@ -204,6 +205,18 @@ void mng_each_router(const struct mng *m, mng_each_fn fn, void *ctx)
                                      .map_version = r->sent_version };
 
         fn(ctx, &v);
+    }
+}
+
+void mng_each_suspect(const struct mng *m, mng_each_fn fn, void *ctx)
+{
+    each_router(m, r) {
+        for (uint32_t i = 0; i < r->n_suspects; i++) {
+            const struct mqueue *q = queue_by_id(m, r->suspects[i].queue);
+
+            if (q != NULL)
+                fn(ctx, &(const struct mng_suspect_view){ q->def.name, &r->suspects[i] });
+        }
     }
 }
 

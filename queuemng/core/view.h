@@ -48,6 +48,7 @@ struct mng_queue_view {
     int64_t flushed_until_ms; /* wall clock: until then they count; 0: nobody does */
     uint64_t granted;       /* releases ever allowed (credits) */
     const struct flood *flood; /* joins, and whether they need a challenge */
+    uint32_t suspects;         /* address prefixes, of each router */
     double claim_rate, boost; /* share of the released that come; what is made of it */
     struct mng_shadow_view {
         uint64_t waiting, joined, would_wait; /* now; ever; those of them that waited more than a second */
@@ -72,6 +73,11 @@ struct mng_node_view {
 struct mng_router_view {
     const char *name, *http, *admin, *region, *zone;
     uint64_t incarnation, map_version;
+};
+
+struct mng_suspect_view { /* word of one router */
+    const char *queue;
+    const struct suspect_row *row;
 };
 
 struct mng_move_view {
@@ -109,6 +115,7 @@ struct mng_lane_view mng_queue_sum(const struct mng *m, queue_id q);
 /* People in line; 0 also if there is no such queue. */
 uint64_t mng_queue_waiting(const struct mng *m, const char *queue);
 void mng_each_node(const struct mng *m, mng_each_fn fn, void *ctx);
+void mng_each_suspect(const struct mng *m, mng_each_fn fn, void *ctx);
 void mng_each_router(const struct mng *m, mng_each_fn fn, void *ctx);
 void mng_each_move(const struct mng *m, mng_each_fn fn, void *ctx);
 void mng_each_metric(const struct mng *m, msec_t now_ms, mng_each_fn fn, void *ctx);

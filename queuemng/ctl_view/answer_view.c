@@ -288,6 +288,16 @@ static void put_done(struct buf *b, const json_t *e)
         ctl_say(b, e, " {method} {path}{?query:?{query}}");
 }
 
+static void put_since(struct buf *b, const json_t *row, const char *path)
+{
+    ctl_moment(b, ctl_f64(row, path) / 1000);
+}
+
+LIST_VIEW(view_suspects, "suspects", "no suspects\n", COL("PREFIX", "{prefix}"), COL("QUEUE", "{queue}"),
+          COL(">SCORE", "{score#}"), COL(">SILENT", "{silent#}"), COL(">POSING", "{posing#}"),
+          COL(">PLACES", "{places#}"), COL(">REFUSED", "{refused#}"), COL("BY", "{by}"),
+          COL("SINCE", "since_ms", put_since))
+
 void view_audit(struct buf *b, const json_t *doc)
 {
     const json_t *list = json_object_get(doc, "entries");

@@ -24,6 +24,7 @@ void view_limits(struct buf *b, const json_t *def, const char *metric);
 void view_limits_were(struct buf *b, const json_t *def, const char *metric);
 
 /* GET /v1/admin/audit, and the events of /v1/admin/live; the youngest last. */
+void view_suspects(struct buf *b, const json_t *doc); /* GET /v1/admin/suspects */
 void view_audit(struct buf *b, const json_t *audit);
 void view_events(struct buf *b, const json_t *live);
 

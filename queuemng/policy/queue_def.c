@@ -13,6 +13,7 @@ const char *const def_state_names[] = { "open", "paused", "closed", "passthrough
 const char *const def_mode_names[] = { "rate", "slots", "both", NULL };
 static const char *const renews[] = { "off", "on", NULL };
 const char *const def_challenge_names[] = { "off", "auto", "on", NULL };
+const char *const def_suspects_names[] = { "off", "watch", "challenge", "reject", NULL };
 static const char *const sharings[] = { "weight", "strict", NULL };
 
 #define LANE(f) offsetof(struct def_lane, f)
@@ -154,6 +155,14 @@ const struct cfg_key queue_def_keys[] = {
       "percent of visitors who go through the room; 100 = everybody", 0, 0, 0 },
     { "challenge", CFG_OBJ, AT(challenge), "", 0, 0, true,
       "proof of work that a join costs while many come; off by default", 0, challenge_keys, 0 },
+    { "suspects", CFG_ENUM, AT(suspects), "off", 0, 0, true,
+      "joins of address prefixes that look like a script's: watch: count and show them; challenge: they "
+      "cost work; reject: they are refused", def_suspects_names, 0, 0 },
+    { "suspects_from", CFG_INT, AT(suspects_from), "20", 5, 1e6, true,
+      "score from which a prefix is a suspect: places not polled, and false browsers, in two minutes", 0, 0, 0 },
+    { "suspects_places", CFG_INT, AT(suspects_places), "100", 0, 1e6, true,
+      "places of a prefix in two minutes that are usual: beyond it ten count as one; 0 = any number is", 0, 0,
+      0 },
     { 0 },
 };
 

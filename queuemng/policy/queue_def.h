@@ -37,6 +37,7 @@ struct def_challenge { /* work that a join costs while many come */
     int64_t from_joins_per_s, per_address; /* 0: turns nothing on */
     char *cost; /* "auto", or how many keys are tried at most */
 };
+extern const char *const def_suspects_names[]; /* by enum suspects_mode */
 
 struct queue_def {
     char *name;
@@ -76,6 +77,8 @@ struct queue_def {
     char *message; /* the operator's word of the moment to waiting people: page, answers */
     struct gate_def gate; /* exemptions from the room, the rollout, sliding sessions */
     struct def_challenge challenge;
+    int suspects; /* enum suspects_mode; words: off watch challenge reject */
+    int64_t suspects_from, suspects_places; /* score of a suspect; places of a prefix that are usual */
 };
 
 extern const struct cfg_key queue_def_keys[];

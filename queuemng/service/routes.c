@@ -67,6 +67,7 @@ const struct route routes[] = {
     R("GET", "queues", VIEWER, NOTHING, admin_queues),
     DEFINED(A_QUEUE, QUEUE, admin_queue, DEF_QUEUE,
             "state mode max_active release_per_s limits fallback_per_s max_rise_per_s message page.messages"),
+    R("GET", "suspects", OPERATOR, QUERY, admin_suspects),
     R("GET", A_QUEUE "/history", VIEWER, QUEUE, admin_queue_history),
     R("GET", A_QUEUE "/preview", VIEWER, QUEUE, admin_preview),
     R("POST", A_QUEUE "/pause", OPERATOR, QUEUE, admin_order),

@@ -5,6 +5,7 @@
 
 #include "common/base/list.h"
 #include "common/ticket/pass.h"
+#include "common/wire/msg_router_manager.h"
 
 struct msg_error;
 struct mng;
@@ -70,6 +71,9 @@ struct mrouter {
     bool stats_all;        /* has had no figures yet */
     uint64_t joined;       /* joins that it told of in this second, */
     double join_per_s;     /* and about, in the last 20 s */
+    msec_t suspects_ms;    /* when it told the suspects: not told again, they are none any more */
+    uint32_t n_suspects;
+    struct suspect_row suspects[MSG_SUSPECTS_MAX];
     struct list_node in;
 };
 

@@ -85,6 +85,7 @@ struct mqueue {
     struct no_show no_show;
     struct quiet quiet;
     struct flood flood; /* joins that routers told, and what is asked of them */
+    uint32_t suspects;  /* address prefixes that routers suspect now; of each router */
     unsigned n_lanes;
     struct mlane lane[LANES_MAX];
     bool full;            /* max_waiting reached */

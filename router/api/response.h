@@ -31,6 +31,7 @@
     X(CHALLENGE_OTHER_JOIN, 403, "challenge_other_join")                                 \
     X(CHALLENGE_UNSOLVED, 403, "challenge_unsolved")                                     \
     X(CHALLENGE_USED, 403, "challenge_used")                                             \
+    X(SUSPECT_NETWORK, 429, "suspect_network")                                           \
     X(CONFLICT, 409, "conflict")                                                         \
     X(PASS_INVALID, 401, "pass_invalid")                                                 \
     X(PASS_REVOKED, 403, "pass_revoked")                                                 \

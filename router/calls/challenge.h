@@ -4,6 +4,7 @@
  *   428 challenge_required  and the challenge in the body; the join comes again with its answer, as
  *       header `segq-challenge` or as member `altcha`
  *   403 challenge_...       another answer than the one that was asked for
+ *   429 suspect_network     the queue rejects suspects (router/gate/suspects.h), and its network is one
  *
  * One challenge is one place: it is bound to the subject or Idempotency-Key of the join that asked;
  * a join with neither gets one made of the challenge. So whoever sends an answer again, to whatever
@@ -14,7 +15,8 @@
 #include "router/api/json_body.h"
 #include "router/state/router.h"
 
-enum challenge_way { WAY_IN, WAY_ASK, WAY_REFUSED, WAY_TOO_FAST };
+enum challenge_way { WAY_IN, WAY_ASK, WAY_REFUSED, WAY_TOO_FAST, WAY_SUSPECT };
+#define SUSPECT_AGAIN_MS 120000 /* WAY_SUSPECT: told to come then; what was counted is over by then */
 
 struct challenge_asked { /* said for a join that may not go in yet */
     bool patient; /* set before: a page asks (door.h) */
@@ -26,9 +28,13 @@ struct challenge_asked { /* said for a join that may not go in yet */
 };
 
 SQ_CHECK int challenge_init(struct router *r);
-/* For a join whose rules are kept, of a queue that has challenges. answer: p NULL: none came. b gets a
+static inline bool challenge_is_free(const struct route_queue *q)
+{
+    return (q->map.challenge_mode | q->map.suspects) == 0;
+}
+/* For a join whose rules are kept, of a queue that is not free. answer: p NULL: none came. b gets a
  * key if it has no name; a name or a key of its own stands there already. */
-enum challenge_way challenge_way(struct router *r, uint64_t tag, const struct http_req *q,
+enum challenge_way challenge_way(struct router *r, struct httpd_req *req, const struct http_req *q,
                                  const struct route_queue *queue, struct join_body *b,
                                  struct slice answer, struct challenge_asked *out);
 /* The same for a join over the API; false: it has been answered. */

@@ -69,6 +69,7 @@ void join_flow(struct router *r, struct rflow *rf, const struct route_queue *q,
     if (b->replaces)
         key_of_old(r, q, b);
     r->counts.joins++;
+    rf->client = q->map.suspects != SUSPECTS_OFF ? r->gate.client : 0;
     rf->subject_len = b->subject_len;
     memcpy(rf->subject, b->subject, b->subject_len);
     rf->flow.token = (struct token) { .client = b->client };
@@ -155,7 +156,7 @@ static void join_ask(struct router *r, struct httpd_req *req, const struct http_
         router_problem(r, req, API_NOT_ELIGIBLE, why);
     else if (rc < 0)
         router_problem(r, req, API_QUEUE_UNAVAILABLE, "this router is out of memory; try again");
-    else if (SQ_LIKELY(queue->map.challenge_mode == CHALLENGE_OFF) || challenge_passes(r, req, q, queue, b))
+    else if (SQ_LIKELY(challenge_is_free(queue)) || challenge_passes(r, req, q, queue, b))
         begin(r, req, queue, b, q->idempotency_key, lane, end);
 }
 

@@ -15,5 +15,7 @@ bool join_key_ok(struct slice key);
  * key: join_key_ok(). */
 void join_by_key(struct router *r, const struct route_queue *q, struct join_body *b,
                  struct slice key);
+/* The hash of the name that a join with that key has, by a secret that may be another than ours. */
+uint64_t join_key_hash(const struct token_key *k, queue_id q, struct slice key);
 
 #endif

@@ -4,16 +4,20 @@
 #include <assert.h>
 #include <string.h>
 
+#include "router/state/suspecting.h"
+
 _Static_assert(WAITING_BODY_MAX <= HTTPD_BODY_MAX && WAITING_TOUCH <= HTTPD_BODY_TOUCH,
                "any body can be written in place");
 
 struct rflow *ticket_call(struct router *r, struct httpd_req *req, struct slice text,
                           rflow_done done, const char *busy, struct token *t)
 {
-    if (token_read(t, &r->keys.token, text.p, text.n) == 0)
-        return rflow_call(r, req, done, busy);
-    router_forged(r, req);
-    return NULL;
+    if (token_read(t, &r->keys.token, text.p, text.n) < 0) {
+        router_forged(r, req);
+        return NULL;
+    }
+    suspecting_heard(r, t);
+    return rflow_call(r, req, done, busy);
 }
 
 /* All but its text: a ticket that its segment says to be waiting, or the router in its place. Without
@@ -104,7 +108,10 @@ uint32_t ticket_over_ms(struct router *r, const struct token *t)
 {
     uint32_t wait_ms;
 
-    if (SQ_LIKELY(r->gate.ticket_times == 0))
+    if (SQ_LIKELY(!r->gate.hears))
+        return 0;
+    suspecting_heard(r, t);
+    if (r->gate.ticket_times == 0)
         return 0;
     wait_ms = ticket_polls_over_ms(r->gate.tickets, t, ev_now(r->ev));
     r->gate.ticket_refused += wait_ms > 0;

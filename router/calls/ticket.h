@@ -22,7 +22,7 @@ SQ_CHECK bool router_ticket(struct router *r, const struct rflow *rf, struct api
  * nothing special about it. rf has no request then any more. */
 SQ_CHECK bool ticket_told(struct router *r, struct rflow *rf);
 
-/* ticket_poll_times, for polls of the API and of the page alike. The ms after which it may poll again,
+/* Polls of the API and of the page alike are heard of here. ticket_poll_times: the ms after which it may poll again,
  * if that is too often; else 0. */
 SQ_CHECK uint32_t ticket_over_ms(struct router *r, const struct token *t);
 /* A poll has been answered: it waits, and was told so long. */

@@ -304,9 +304,9 @@ enum challenge_state challenge_check(const struct challenge_keys *k, const struc
         return CHALLENGE_EXPIRED;
     if (!slice_is(x.p.queue, t->queue))
         return CHALLENGE_OTHER_QUEUE;
-    if (by == &k->first && hash_of(x.p.from) != t->from)
-        return CHALLENGE_OTHER_ADDRESS; /* hashes of the other secret are others */
-    if (by == &k->first && hash_of(x.p.who) != t->who)
+    if (hash_of(x.p.from) != (by == &k->first ? t->from : t->other_from))
+        return CHALLENGE_OTHER_ADDRESS;
+    if (hash_of(x.p.who) != (by == &k->first ? t->who : t->other_who))
         return CHALLENGE_OTHER_JOIN;
     return is_solved(by, &x) ? CHALLENGE_GOOD : CHALLENGE_UNSOLVED;
 }

@@ -41,6 +41,7 @@ struct challenge_keys {
 struct challenge_terms { /* bindings */
     const char *queue;
     uint64_t from, who;
+    uint64_t other_from, other_who; /* likewise, hashed by the other secret; only if there is one */
 };
 
 /* result, as in segq_challenges_total; code, detail */

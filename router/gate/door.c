@@ -104,6 +104,10 @@ unsigned door_level(struct door *d, const struct door_ask *a)
     unsigned level = level_of(c.lately, q->challenge_per_address), told = a->told;
 
     assert(q->challenge_mode != CHALLENGE_OFF);
+    if (a->site != a->prefix) {
+        c = crowd_add(d->people, hash_two(d, a->site, q->id), MINUTE_MS, a->now_ms);
+        level = (unsigned)u64_max(level, level_of(c.lately, (uint64_t)DOOR_SITE * q->challenge_per_address));
+    }
     if (told == 0 && (q->challenge_mode == CHALLENGE_ON || level_of(second, q->challenge_from) > 0))
         told = 1;
     return (unsigned)u64_min(u64_max(level, told), DOOR_LEVELS);
@@ -121,7 +125,7 @@ size_t door_challenge(struct door *d, const struct door_ask *a, const struct cha
 {
     unsigned rank = door_rank(a, level);
     msec_t second = a->now_ms / SECOND_MS;
-    uint64_t walk = hash_two(d, a->prefix, UINT64_MAX); /* no queue has that id */
+    uint64_t walk = hash_two(d, a->site, UINT64_MAX); /* no queue has that id */
     uint32_t step = crowd_add(d->people, walk, SECOND_MS, second * SECOND_MS).now;
     const struct puzzle *p = NULL;
     char id[CHALLENGE_ID_LEN];
@@ -149,7 +153,7 @@ static bool has_waited(struct door *d, const struct door_ask *a, int64_t end_s, 
     if (!a->patient || a->wall_s < end_s - CHALLENGE_LIFE_S + DOOR_PATIENCE_S)
         return false;
     return crowd_knows(d->used, challenge) ||
-           crowd_add(d->people, hash_two(d, a->prefix, UINT64_MAX - 1), MINUTE_MS,
+           crowd_add(d->people, hash_two(d, a->site, UINT64_MAX - 1), MINUTE_MS,
                      a->now_ms / MINUTE_MS * MINUTE_MS).now == 1;
 }
 

@@ -3,10 +3,11 @@
  *
  * A join needs an answer while the manager says so (all routers' joins together, with hysteresis:
  * queuemng/policy/flood.h), once this router alone has had `from` joins of the queue in this second, or
- * if its address prefix (/24, /56) has joined more than per_address times in a minute. Difficulty is
+ * if its address prefix (/24, /56) has joined more than per_address times in a minute, or a /48, which
+ * has 256 of these, DOOR_SITE times as often. Difficulty is
  * a rank of puzzles.h: twice the work from level to level.
  *
- * Within a prefix each ask gets a puzzle of its own, PUZZLES a second at most. */
+ * Within a prefix, or a /48, each ask gets a puzzle of its own, PUZZLES a second at most. */
 #ifndef SEGQ_DOOR_H
 #define SEGQ_DOOR_H
 
@@ -17,6 +18,7 @@
 #include "router/gate/crowd.h"
 
 #define DOOR_LEVELS   3u   /* 1: as the queue's cost says; each has twice the work */
+#define DOOR_SITE    8u
 #define DOOR_AUTO_KEYS 8192u /* keys that are tried at most, cost auto, level 1 */
 /* Whoever cannot work waits for so long, and then brings the challenge back as it is: one of a prefix
  * in a minute is let in. */
@@ -47,6 +49,7 @@ struct door_ask {
     const struct map_queue *queue;
     uint32_t told;    /* level that the manager has told; 0: off */
     uint64_t prefix;  /* limit_prefix() */
+    uint64_t site;    /* limit_site() */
     bool patient;     /* a page asks: to have waited will do */
     msec_t now_ms;    /* monotonic */
     int64_t wall_s;

@@ -104,15 +104,18 @@ void limit_prefix_key(struct limit *l, const uint64_t key[2])
     memcpy(l->prefix_key, key, sizeof(l->prefix_key));
 }
 
-/* Multiply and shift under a secret: universal, so two prefixes meet once in 2^32. Its secret is
- * that of no other hash, and no answer shows what it gives. */
-static uint64_t prefix_of(const struct limit *l, const struct ip *ip, bool v4)
+/* Multiply and shift under a secret: universal, so two prefixes of IPv4 meet once in 2^32, two /48 once
+ * in 2^24, in the upper bits; within one, /56 never do. Its secret is that of no other hash, and no
+ * answer shows what it gives. */
+uint32_t limit_prefix_of(const uint64_t key[2], const struct ip *ip)
 {
+    bool v4 = ip_is_v4(ip);
     uint64_t p = 0;
 
     for (unsigned i = 0; i < 7; i++)
-        p = p << 8 | (v4 ? i < 3 ? ip->b[12 + i] : 0xff : ip->b[i]);
-    return ((p ^ l->prefix_key[0]) * (l->prefix_key[1] | 1)) >> 32;
+        p = p << 8 | (v4 ? i < 3 ? ip->b[12 + i] : 0xff : i < 6 ? ip->b[i] : 0);
+    p = ((p ^ key[0]) * (key[1] | 1)) >> 32;
+    return (uint32_t)(v4 ? p : (p & 0xffffff00) | (uint8_t)(ip->b[6] ^ p));
 }
 
 limit_id limit_id_of(const struct limit *l, const struct ip *ip)
@@ -124,8 +127,8 @@ limit_id limit_id_of(const struct limit *l, const struct ip *ip)
     memcpy(in + 1, v4 ? ip->b + 12 : ip->b, v4 ? 4 : 8);
     crypto_shorthash_siphash24(out, in, sizeof(in), l->key);
     memcpy(&id, out, sizeof(id));
-    id = (id & 0xfffffffe) | prefix_of(l, ip, v4) << 32;
-    return id != 0 ? id : 2;
+    id = (id & 0xfffffffc) | (v4 ? 0 : 2) | (uint64_t)limit_prefix_of(l->prefix_key, ip) << 32;
+    return id != 0 ? id : 4;
 }
 
 /* ---- buckets ---- */

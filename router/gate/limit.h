@@ -23,7 +23,7 @@
 #include "common/base/ip.h"
 
 struct limit;
-typedef uint64_t limit_id; /* never 0; the lowest bit is 0: the user's own */
+typedef uint64_t limit_id; /* never 0; the lowest bit is 0: the user's own; the second: it is IPv6 */
 
 enum limit_kind { LIMIT_JOIN, LIMIT_POLL, LIMIT_BAD, LIMIT_NKINDS };
 
@@ -49,10 +49,17 @@ limit_id limit_id_of(const struct limit *l, const struct ip *ip);
 /* Under which secret prefixes are hashed: of the cluster, so that all routers have one name for one
  * prefix. Before the first address. */
 void limit_prefix_key(struct limit *l, const uint64_t key[2]);
+uint32_t limit_prefix_of(const uint64_t key[2], const struct ip *ip);
 /* A name for the address's /24 (IPv4) or /56, the same at all routers; 0: the id is 0. */
 static inline uint32_t limit_prefix(limit_id id)
 {
     return (uint32_t)(id >> 32);
+}
+/* A name for the /48 of an IPv6 address, likewise: a customer of a data centre has one. IPv4: the
+ * prefix. */
+static inline uint64_t limit_site(limit_id id)
+{
+    return (id & 2) != 0 ? id >> 40 << 40 : id >> 32;
 }
 /* 0: go on; else it is too fast: the ms after which it may come again. */
 SQ_CHECK uint32_t limit_take(struct limit *l, limit_id id, enum limit_kind k,

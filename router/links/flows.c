@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "router/state/suspecting.h"
+
 #define FLOWS_MAX      262144 /* under way; more get 503 at once */
 #define FREE_FLOWS_MAX 65536
 
@@ -117,6 +119,8 @@ static void count_end(struct router *r, const struct rflow *rf)
         histo_add(&r->join_us, us);
         r->counts.held += f->hold_ms != 0;
         r->counts.entered += f->admitted;
+        if (SQ_UNLIKELY(rf->client != 0))
+            suspecting_placed(r, rf->client, f);
     } else if (f->kind == FLOW_POLL) {
         histo_add(&r->poll_us, us);
     } else if (f->kind == FLOW_LEAVE) {

@@ -39,6 +39,7 @@ struct rflow { /* pooled: a poll allocates nothing */
     const char *pass; /* ref, during the answer's call only */
     uint16_t pass_len;
     int64_t pass_until_s; /* FLOW_SESSION: how long the pass is good that was shown */
+    limit_id client; /* a join's, where suspects are looked for; 0: not */
     char text[TOKEN_TEXT_LEN]; /* the token, for the answer; FLOW_POLL: as it came */
     uint8_t subject_len, head_len; /* head_len: of the subject, before its name */
     char subject[SUBJECT_TEXT_MAX]; /* ticket/bound.h */

@@ -334,13 +334,18 @@ static void on_joins(void *arg)
 {
     struct mng_links *m = arg;
     struct join_row rows[MSG_JOINS_MAX];
-    struct msg out = { .type = MSG_JOINS, .joins = { door_rows(&m->r->door, rows), rows, 0 } };
+    struct suspect_row suspects[MSG_SUSPECTS_MAX];
+    struct msg out = { .type = MSG_JOINS,
+                       .joins = { .n = door_rows(&m->r->door, rows), .v = rows, .suspects = suspects } };
     uint64_t all = m->r->counts.joins;
 
     if (m->r->cfg->region[0] != '\0')
         out.joins.all = (uint32_t)u64_min(all - m->joins_said, UINT32_MAX);
     m->joins_said = all;
-    for (size_t i = 0; out.joins.n + out.joins.all > 0 && i < m->n; i++) {
+    if (m->r->suspects != NULL)
+        m->r->suspects_n = suspects_rows(m->r->suspects, ev_now(m->r->ev), router_wall_s(), suspects,
+                                         &out.joins.n_suspects);
+    for (size_t i = 0; out.joins.n + out.joins.all + out.joins.n_suspects > 0 && i < m->n; i++) {
         struct rpc_chan *ch = rpc_link_chan(m->v[i].link);
 
         if (ch != NULL)

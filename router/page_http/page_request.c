@@ -196,17 +196,17 @@ static bool may_join(struct router *r, struct httpd_req *req, struct asked *x)
     struct slice answer = { n > 0 ? said : NULL, n > 0 ? (size_t)n : 0 };
     enum challenge_way way;
 
-    if (SQ_LIKELY(x->queue->map.challenge_mode == CHALLENGE_OFF))
+    if (SQ_LIKELY(challenge_is_free(x->queue)))
         return true;
-    way = challenge_way(r, httpd_tag(req), x->q, x->queue, &x->join, answer, &c);
+    way = challenge_way(r, req, x->q, x->queue, &x->join, answer, &c);
     if (way == WAY_REFUSED && !may_pass(r, req, x, LIMIT_BAD))
         return false;
     if (way == WAY_REFUSED)
-        way = challenge_way(r, httpd_tag(req), x->q, x->queue, &x->join, (struct slice){ 0 }, &c);
+        way = challenge_way(r, req, x->q, x->queue, &x->join, (struct slice){ 0 }, &c);
     if (way == WAY_ASK)
         show_work(r, req, x, &c);
     else if (way != WAY_IN)
-        show(r, req, x, PAGE_TOO_FAST, 1000);
+        show(r, req, x, PAGE_TOO_FAST, way == WAY_SUSPECT ? SUSPECT_AGAIN_MS : 1000);
     return way == WAY_IN;
 }
 

@@ -197,6 +197,19 @@ static void challenges(struct buf *b, const struct door *d)
                   "Derived keys made for challenges: the router's own work", (double)puzzles_made(d->puzzles));
 }
 
+static void suspects(struct buf *b, const struct router *r)
+{
+    static const char *const acts[SUSPECT_NACTS] = { [SUSPECT_WORKS] = "work", [SUSPECT_SENT_AWAY] = "refused",
+                                                     [SUSPECT_SPARED] = "spared", [SUSPECT_WATCHED] = "watched" };
+
+    metrics_value(b, "segq_suspects", METRIC_GAUGE,
+                  "Address prefixes whose joins look like a script's, of all queues, by this router's counts",
+                  (double)r->suspects_n);
+    metrics_by(b, "segq_suspects_joins_total",
+               "Joins of suspects: asked for work, refused, spared (a claim, a pass, a rule), or watched", "act",
+               acts, r->suspects_acts, SUSPECT_NACTS);
+}
+
 static void limits(struct buf *b, const struct gate *g)
 {
     static const char *const budgets[LIMIT_NKINDS + 1] = { [LIMIT_JOIN] = "join",
@@ -275,6 +288,7 @@ void router_metrics(void *router, struct buf *b)
     bypassed(b, &r->counts);
     limits(b, &r->gate);
     challenges(b, &r->door);
+    suspects(b, r);
     passes(b, r);
     polls(b, &r->replicas, ev_now(r->ev));
     tasks(b, r->tasking);

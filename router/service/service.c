@@ -235,6 +235,7 @@ void router_free(struct router *r)
         routes_free(r->routes);
     gate_fini(&r->gate);
     door_fini(&r->door);
+    suspects_free(r->suspects);
     sigcache_free(r->sigcache);
     revoked_fini(&r->revoked);
     revoked_fini(&r->extended);

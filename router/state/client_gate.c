@@ -21,6 +21,7 @@ void gate_reload(struct gate *g, const struct router_cfg *c)
     limit_set(g->limit, LIMIT_BAD, c->bad_limit_per_s, (uint32_t)c->bad_burst);
     g->conns_per_addr = (uint32_t)c->conns_per_addr;
     g->ticket_times = (uint32_t)c->ticket_poll_times;
+    g->hears |= g->ticket_times != 0;
 }
 
 int gate_init(struct gate *g, const struct router_cfg *c, struct err *e)

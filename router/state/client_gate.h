@@ -21,6 +21,7 @@ struct gate {
     struct limit *limit; /* owned */
     struct ticket_polls *tickets; /* owned */
     uint32_t ticket_times;        /* 0: tickets are not limited */
+    bool hears; /* polls are looked at: they are limited, or suspects are looked for; it stays */
     uint64_t ticket_refused;
     struct ip_net proxies[GATE_MAX_PROXIES];
     size_t n_proxies;

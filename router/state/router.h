@@ -21,6 +21,7 @@
 #include "router/gate/door.h"
 #include "router/gate/gate_rules.h"
 #include "router/gate/passes.h"
+#include "router/gate/suspects.h"
 #include "router/replica/replicas.h"
 #include "router/state/cfg.h"
 #include "router/state/client_gate.h"
@@ -80,6 +81,10 @@ struct router {
     struct put_off put_off; /* requests whose node is awaited */
     struct gate gate;   /* the client's address and its limits */
     struct door door;   /* challenges of joins */
+    struct suspects *suspects; /* owned; NULL: no join has come to a queue that looks for any */
+    uint64_t suspects_n;       /* now */
+    uint64_t suspects_acts[SUSPECT_NACTS]; /* joins of suspects, by what became of them */
+    uint64_t other_prefix[2];  /* limit_prefix_key() of the other secret */
     struct {
         msec_t second;
         uint64_t n;

@@ -174,6 +174,7 @@ CASES = {
     "SegqLastKnown": (last_known(3), last_known(0.5)),
     "SegqTooFast": (requests("segq_router_too_fast_total", 10, 'budget="join",' + R),
                     requests("segq_router_too_fast_total", 1, 'budget="join",' + R)),
+    "SegqSuspects": one("segq_suspects", R, flat(2), flat(0)),
     "SegqLimitTableSmall": one("segq_router_limit_forgotten_total", R, grows(90), grows(9)),
     "SegqDescriptors": (pair("process_open_fds", R, 95, "process_max_fds", 100),
                         pair("process_open_fds", R, 80, "process_max_fds", 100)),

@@ -57,7 +57,8 @@ struct world {
 
 static struct world w;
 static struct { /* challenges of the queue in the next map and figures; told: joins that the manager heard of */
-    uint32_t mode, from, per_address, keys, level, told;
+    uint32_t mode, from, per_address, keys, level, told, suspects;
+    struct suspect_row suspect; /* the first that the manager heard of */
 } challenged;
 static char claim_file[100];
 static struct cfg_list allow_origins;    /* of the router */
@@ -96,7 +97,8 @@ static void send_map(uint64_t from, uint64_t version, uint8_t state, bool with_n
                            .session_idle_s = w.session_idle_s,
                            .challenge_mode = challenged.mode, .challenge_from = challenged.from,
                            .challenge_per_address = challenged.per_address,
-                           .challenge_keys = challenged.keys };
+                           .challenge_keys = challenged.keys, .suspects = challenged.suspects,
+                           .suspects_from = 5, .suspects_places = 100 };
     struct msg m = { .type = MSG_MAP };
 
     m.map = (struct msg_map) { .format = w.map_format,
@@ -137,8 +139,10 @@ static void mng_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
     cr_assert_eq(msg_decode(f->type, f->body, f->len, &w.arena, &m), 0);
     if (m.type == MSG_LEFT && m.left.n > 0)
         w.left = m.left.v[m.left.n - 1];
-    if (m.type == MSG_JOINS)
+    if (m.type == MSG_JOINS && m.joins.n > 0)
         challenged.told += m.joins.v[0].n;
+    if (m.type == MSG_JOINS && m.joins.n_suspects > 0)
+        challenged.suspect = m.joins.suspects[0];
     if (m.type == MSG_LOAD || m.type == MSG_LEFT || m.type == MSG_JOINS)
         return;
     cr_assert_eq(m.type, MSG_ROUTER_REG);

@@ -287,7 +287,7 @@ def tasks(a):
 
 def looks(a):
     for path in ("manager", "cluster", "live?queue=login&pool=*", "history?queue=login", "audit",
-                 "cluster/history?range=1h", "queues", "queues/login", "targets"):
+                 "cluster/history?range=1h", "queues", "queues/login", "targets", "suspects", "suspects?queue=login"):
         a.ask("GET", "/v1/admin/" + path, want=200)
         a.ask("POST", "/v1/admin/" + path.replace("/login", "/login/nothing"), "{}")
     for path, want in (("history", 400), ("history?queue=nothing", 404),
@@ -295,7 +295,7 @@ def looks(a):
                        ("queues/login/history?range=24h", 200),
                        ("queues/login/history?range=1d", 400),
                        ("queues/nothing/history", 404), ("cluster/history?range=", 400),
-                       ("queues/nothing", 404), ("nothing", 404)):
+                       ("queues/nothing", 404), ("nothing", 404), ("suspects?queue=nothing", 404)):
         a.ask("GET", "/v1/admin/" + path, want=want)
     a.ask("GET", "/v1/admin/whoami", want=200)
     a.ask("POST", "/v1/admin/tokens/reload", want=409)  # no file

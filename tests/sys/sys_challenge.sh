@@ -119,3 +119,24 @@ for i in 1 2 3 4; do
     got="$got $(status)"
 done
 check_eq "it is worth three joins a minute" "$got" " 201 201 201 428"
+
+# ---- networks whose joins look like a script's
+ctl queue set shop challenge.mode=off suspects=reject suspects_from=5 >"$DIR/out" || give_up "no suspects"
+pose() { join "$R" shop 203.0.113.9 -A 'Mozilla/5.0 (X11)'; }
+is_suspect() { pose && [ "$(status) $(code)" = "429 suspect_network" ]; }
+pose
+token=$(field token <"$DIR/answer")
+wait_for 10 "joins that say to be a browser and are none make a network a suspect" is_suspect
+shows() { ctl suspects shop >"$DIR/out" && grep -q '^203\.0\.113\.0/24 *shop' "$DIR/out"; }
+wait_for 10 "segqctl suspects shows its prefix" shows
+counted() { ctl status shop | grep -q '; 1 suspects'; }
+wait_for 10 "status counts it" counted
+join "$R" shop 203.0.113.200
+check_eq "all of it is refused" "$(status)" 429
+join "$R" shop 203.0.112.9 -A 'Mozilla/5.0 (X11)' -H 'Accept-Language: de'
+check_eq "a browser of another network is not" "$(status)" 201
+check_eq "whoever has a place keeps it" \
+    "$(curl -s -o /dev/null -w '%{http_code}' -H 'X-Forwarded-For: 203.0.113.9' "$R/v1/tickets/$token")" 200
+ctl queue set shop suspects=challenge >/dev/null
+works() { pose && [ "$(status)" = 428 ]; }
+wait_for 10 "by challenge it works for its place" works

@@ -467,3 +467,56 @@ Test(messages, a_new_message_takes_translations_of_the_old_one_away)
                  400, "of nothing");
     end(&g);
 }
+
+/* ---- suspects that routers tell ---- */
+
+static void tell_suspects(struct rig *g, peer_no p, const struct suspect_row *v, uint32_t n)
+{
+    struct msg m = { .type = MSG_JOINS, .joins = { .n_suspects = n } };
+
+    m.joins.suspects = (struct suspect_row *)(uintptr_t)v;
+    mng_msg(g->s->mng, ev_now(g->ev), p, &m, mng_service_step(g->s));
+}
+
+static const json_t *suspect(const struct rig *g, size_t i)
+{
+    return json_array_get(json_object_get(g->j, "suspects"), i);
+}
+
+static json_int_t number_of(const json_t *o, const char *name)
+{
+    return json_integer_value(json_object_get(o, name));
+}
+
+Test(admin, suspects_of_all_routers_are_added_up_by_prefix)
+{
+    const struct suspect_row one[] = {
+        { .queue = 1, .net = 0xcb00710000000000u, .bits = 24, .score = 30, .places = 50, .silent = 30, .since_s = 1000 },
+        { .queue = 1, .net = 0x20010db800010000u, .bits = 48, .script = true, .score = 60, .posing = 60, .since_s = 900 },
+        { .queue = 99, .net = 1, .bits = 24, .score = 5 }, /* a queue that is gone */
+    };
+    const struct suspect_row two = one[0];
+    struct rig g;
+
+    begin(&g, "[{name: login},{name: shop}]");
+    mng_peer_up(g.s->mng, ev_now(g.ev), 71, RPC_ROUTER, "r1", 7, mng_service_step(g.s));
+    mng_peer_up(g.s->mng, ev_now(g.ev), 72, RPC_ROUTER, "r2", 7, mng_service_step(g.s));
+    tell_suspects(&g, 71, one, 3);
+    tell_suspects(&g, 72, &two, 1);
+    cr_expect_eq(ask(&g, "GET", "/v1/admin/suspects", ""), 200);
+    cr_expect_eq(json_array_size(json_object_get(g.j, "suspects")), 2);
+    cr_expect_str_eq(json_string_value(json_object_get(suspect(&g, 0), "prefix")), "2001:db8:1::/48");
+    cr_expect_eq(number_of(suspect(&g, 0), "since_ms"), 900000);
+    cr_expect_eq(number_of(suspect(&g, 0), "routers"), 1);
+    cr_expect_str_eq(json_string_value(json_object_get(suspect(&g, 1), "prefix")), "203.0.113.0/24");
+    cr_expect_eq(number_of(suspect(&g, 1), "score"), 60);
+    cr_expect_eq(number_of(suspect(&g, 1), "silent"), 60);
+    cr_expect_eq(number_of(suspect(&g, 1), "routers"), 2);
+    cr_expect_eq(ask_as(&g, true, "GET", "/v1/admin/suspects", "queue=shop", "", ""), 200);
+    cr_expect_eq(json_array_size(json_object_get(g.j, "suspects")), 0);
+    cr_expect_eq(ask_as(&g, true, "GET", "/v1/admin/suspects", "queue=none", "", ""), 404);
+    tell_suspects(&g, 71, NULL, 0);
+    cr_expect_eq(ask(&g, "GET", "/v1/admin/suspects", ""), 200);
+    cr_expect_eq(json_array_size(json_object_get(g.j, "suspects")), 1, "not told again: none any more");
+    end(&g);
+}

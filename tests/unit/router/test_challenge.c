@@ -27,7 +27,7 @@ static const char by_altcha[] =
 
 static uint8_t secret[32];
 static struct challenge_keys keys;
-static const struct challenge_terms terms = { "login", 0x0123456789abcdef, 0 };
+static const struct challenge_terms terms = { .queue = "login", .from = 0x0123456789abcdef };
 static struct challenge_seen seen;
 
 static void set_up(void)
@@ -130,12 +130,20 @@ Test(challenge, it_is_bound_to_queue_address_and_name)
 Test(challenge, the_other_secret_is_ours_too)
 {
     uint8_t next[32] = { 9 };
+    struct challenge_terms t;
 
     keys.other = keys.first;
     challenge_key_make(&keys.first, next);
     cr_expect_eq(check(by_altcha, END_S - 1), CHALLENGE_INVALID);
     keys.has_other = true;
-    cr_expect_eq(check(by_altcha, END_S - 1), CHALLENGE_GOOD);
+    t = (struct challenge_terms){ "login", 1, 2, terms.from, 0 };
+    cr_expect_eq(challenge_check(&keys, &t, by_altcha, strlen(by_altcha), END_S - 1, &seen), CHALLENGE_GOOD);
+    t.other_from++;
+    cr_expect_eq(challenge_check(&keys, &t, by_altcha, strlen(by_altcha), END_S - 1, &seen),
+                 CHALLENGE_OTHER_ADDRESS);
+    t.other_from--;
+    t.other_who = 5;
+    cr_expect_eq(challenge_check(&keys, &t, by_altcha, strlen(by_altcha), END_S - 1, &seen), CHALLENGE_OTHER_JOIN);
 }
 
 /* A JSON library may write the members in another order, with blanks, and more of them. */
@@ -168,7 +176,7 @@ static void open_door(void)
     set_up();
     cr_assert_eq(door_init(&door, secret, secret, NULL), 0);
     queue.challenge_mode = CHALLENGE_AUTO;
-    ask = (struct door_ask){ &queue, 0, 11, false, 5000, END_S };
+    ask = (struct door_ask){ &queue, 0, 11, 11, false, 5000, END_S };
 }
 
 static void close_door(void)
@@ -182,7 +190,7 @@ static unsigned joins_from(uint64_t prefix, unsigned n)
 {
     unsigned level = 0;
 
-    ask.prefix = prefix;
+    ask.prefix = ask.site = prefix;
     while (n-- > 0)
         level = door_level(&door, &ask);
     return level;
@@ -199,6 +207,22 @@ Test(door, a_prefix_pays_from_its_fourth_join_on_and_more_the_more_it_joins)
     cr_expect_eq(joins_from(11, 300), 3);
     ask.now_ms += 120000;
     cr_expect_eq(joins_from(11, 3), 0, "two minutes later");
+    queue.challenge_from = 20;
+}
+
+/* Whoever has a /48 has 256 prefixes: they pay together, from more joins on. */
+Test(door, a_site_pays_for_its_prefixes)
+{
+    queue.challenge_from = 0;
+    for (unsigned i = 0; i < 3 * DOOR_SITE; i++) {
+        ask.prefix = 100 + i;
+        ask.site = 7ull << 40;
+        cr_expect_eq(door_level(&door, &ask), 0, "%u", i);
+    }
+    ask.prefix = 1000;
+    cr_expect_eq(door_level(&door, &ask), 1);
+    ask.site = 8ull << 40;
+    cr_expect_eq(door_level(&door, &ask), 0, "another site");
     queue.challenge_from = 20;
 }
 
@@ -287,6 +311,16 @@ Test(door, patience_is_a_way_in_for_pages_alone_and_for_one_of_a_prefix)
     cr_expect_eq(door.waited, 2);
 }
 
+/* Nor has each of them a place a minute for having waited. */
+Test(door, patience_is_for_one_of_a_site)
+{
+    ask.patient = true;
+    ask.site = 7ull << 40;
+    cr_expect_eq(door_check(&door, &ask, &terms, waiting(), &seen), CHALLENGE_GOOD);
+    ask.prefix++;
+    cr_expect_eq(door_check(&door, &ask, &terms, waiting(), &seen), CHALLENGE_UNSOLVED);
+}
+
 /* Who comes too early for their network take nobody's turn: else a few of them shut it for good. */
 Test(door, a_network_that_asks_all_the_time_has_one_in_each_minute)
 {
@@ -341,9 +375,9 @@ Test(door, a_prefix_gets_no_puzzle_twice_in_a_second_and_then_none)
         ask.now_ms = 5000 + i; /* all in one second */
     }
     cr_expect_eq(door_challenge(&door, &ask, &terms, 1, text), 0);
-    ask.prefix++;
+    ask.prefix = ask.site = 12;
     cr_expect_gt(door_challenge(&door, &ask, &terms, 1, text), 0, "another one does");
-    ask.prefix--;
+    ask.prefix = ask.site = 11;
     ask.now_ms += 1000;
     cr_expect_gt(door_challenge(&door, &ask, &terms, 1, text), 0, "and it itself, later");
 }
@@ -356,7 +390,7 @@ Test(door, a_flood_of_asks_makes_few_puzzles)
 
     rng_seed(&r, 5);
     for (unsigned i = 0; i < 50000; i++) {
-        ask.prefix = rng_below(&r, 10000);
+        ask.prefix = ask.site = rng_below(&r, 10000);
         ask.now_ms = 5000 + i / 50;
         cr_assert_gt(door_challenge(&door, &ask, &terms, 1, text), 0);
     }

@@ -315,6 +315,19 @@ static int take_stage(struct segtab *t, struct seg *g)
     return rc;
 }
 
+/* It has been in the snapshot, or was removed before its turn: either way what it absorbed came
+ * here, and what was said of that before is over. */
+static void end_aliases(struct segtab *t)
+{
+    for (uint32_t i = 0; i < t->stage->relocs.n; i++) {
+        seg_id id = t->stage->relocs.v[i]->seg;
+        uint64_t v = map_get(&t->locations, id);
+
+        if (v != MAP_NONE && (v & 3) == AT_MOVED)
+            map_del(&t->locations, id);
+    }
+}
+
 static int absorbed(struct segtab *t, struct seg *g, uint64_t n)
 {
     int rc;
@@ -464,7 +477,11 @@ int replay_on_stage(struct segtab *t, const struct jrec *r)
     case JREC_RELOC:
         return stage_reloc(t->stage, &r->reloc);
     case JREC_ABSORBED:
-        rc = replay_is_known(t, g) ? 0 : g != NULL ? absorbed(t, g, r->set.n) : SQ_EPROTO;
+        rc = 0;
+        if (replay_is_known(t, g))
+            end_aliases(t);
+        else
+            rc = g != NULL ? absorbed(t, g, r->set.n) : SQ_EPROTO;
         stage_reset(t->stage);
         return rc;
     case JREC_FINAL:

@@ -2,6 +2,7 @@
  * random moments all records are replayed into a new table, which must be the same one;
  * then it takes the old one's place, as after a crash. Snapshots are taken in between. */
 #include "common/base/rng.h"
+#include "segment/core/location.h"
 #include "tests/lib/segtape.h"
 
 #define BOUND "\x02\x07" "1GET /a" /* ticket/bound.h */
@@ -376,4 +377,66 @@ Test(jrec, a_replay_gives_the_same_table, .timeout = 120)
     cr_assert_gt(crashes, 300);
     cr_assert_gt(snaps, 300);
     cr_assert_gt(commits, 20);
+}
+
+/* ---- a snapshot that takes its time ---------------------------------------------------- */
+
+static void move(struct fuzz *f, seg_id from, seg_id to)
+{
+    f->r->in_report = 0;
+    f->move++;
+    rig_seal(f->r, f->at[from], from, 0);
+    rig_seal(f->r, f->at[to], to, 0);
+    rig_order(f->r, f->at[to], (struct msg) { .type = MSG_MOVE_IN,
+                                              .move_in = { f->r->epoch, f->move, from, to, 10 } });
+    rig_order_as(f->r, f->at[from], RIG_MNG,
+                 (struct msg) { .type = MSG_MOVE_OUT,
+                                .move_out = { f->r->epoch, f->move, from, to,
+                                              f->at[to] == 0 ? "node0" : "node1", "x" } });
+    rig_pump(f->r, UINT32_MAX);
+    cr_assert_eq(f->r->in_report, MOVE_FENCED);
+    for (int i = 0; i < 2; i++)
+        rig_order(f->r, i, (struct msg) { .type = MSG_MOVE_END,
+                                          .move_end = { f->r->epoch, f->move, from, to, true } });
+}
+
+/* Segment 1 moves away, comes back within 3, and that is removed: before its turn in the
+ * snapshot, or behind it. Nothing that was said of segment 1 before may come back. */
+static void away_and_back(bool begins_behind, bool has_turn)
+{
+    struct fuzz f = { .at = { [2] = 1 } };
+    void *ctx[] = { &f.tape[0], &f.tape[1] };
+    struct location s;
+
+    f.r = rig_new_logged(2, 1u << 20, on_log, ctx);
+    rig_link(f.r);
+    for (seg_id id = 1; id <= 4; id++)
+        rig_open(f.r, f.at[id], id, OPEN_TAIL, 100, 0);
+    rig_join(f.r, 0, 1, 5);
+    if (!begins_behind)
+        tape_snap(&f.tape[0], f.r->t[0], 0);
+    move(&f, 1, 2);
+    cr_assert_eq(segtab_find(f.r->t[0], 1, 0, &s), FOUND_MOVED);
+    if (begins_behind)
+        tape_snap(&f.tape[0], f.r->t[0], 0);
+    move(&f, 2, 3);
+    cr_assert_eq(segtab_find(f.r->t[0], 1, 0, &s), FOUND_HERE);
+    if (has_turn)
+        tape_snap(&f.tape[0], f.r->t[0], 1);
+    rig_order(f.r, 0, (struct msg) { .type = MSG_SEG_REMOVE,
+                                     .seg_remove = { f.r->epoch, 3, true } });
+    cr_assert_eq(segtab_find(f.r->t[0], 1, 0, &s), FOUND_NOWHERE);
+    cr_assert(f.tape[0].snapping);
+    tape_snap(&f.tape[0], f.r->t[0], UINT64_MAX);
+    cr_assert_not(f.tape[0].snapping);
+    check(&f);
+    rig_free(f.r);
+    for (int i = 0; i < 2; i++)
+        tape_fini(&f.tape[i]);
+}
+
+Test(jrec, what_came_back_and_is_removed_amid_a_snapshot_is_not_away_again)
+{
+    for (unsigned i = 0; i < 4; i++)
+        away_and_back(i & 1, i & 2);
 }

@@ -170,6 +170,12 @@ class Job:
         with open(self.log, encoding="utf-8", errors="replace") as f:
             return any(CRASH.search(line) for line in f)
 
+    def not_judged(self):
+        """Claims of a story that it says it could not judge here, and why."""
+        with open(self.log, encoding="utf-8", errors="replace") as f:
+            return [f"{self.label}: {line[5:].partition(': ')[2].rstrip()}" for line in f
+                    if line.startswith(f"skip {self.name}: ")]
+
     def failures(self, rc):
         """What it says of them, in criterion's words, in unittest's, or in ours."""
         with open(self.log, encoding="utf-8", errors="replace") as f:
@@ -329,8 +335,9 @@ class Suite:
             if name not in named if named else within and place not in within:
                 continue
             bench = name == "sys_bench"
+            measures = bench or name == "sys_rehearse" and within is None
             self.add(name, [f, f"build/{fl}/bin"], [self.tests(fl) if bench else self.bins(fl)], fl, real=True, busy=0.35,
-                     alone=bench, date=date, where=where, limit=1500, seconds=seconds)
+                     alone=measures, date=date, where=where, limit=1500, seconds=seconds)
 
     def sys(self, fl="rel", date=TODAY, where="", within=None):
         """Stories with real processes. The bench measures: under ASan it says nothing."""
@@ -556,7 +563,8 @@ class Run:
         if j.reads == "build" and j.took < j.seconds / CORES / 2:
             self.clock.since()  # of compilers that had less to do: says nothing of the rest
         if rc == 77:
-            self.skipped.append(j.label)
+            self.skipped.append(f"{j.label}: what it needs is not here")
+        self.skipped += j.not_judged()
         if n:
             self.failures += j.failures(rc)
             self.show(j)
@@ -636,7 +644,7 @@ class Run:
         with open("build/took.txt", "w", encoding="utf-8") as f:
             f.writelines(f"{j.cpu:7.1f} {j.took:7.1f} {j.label}\n" for j in dear)
         for s in self.skipped:
-            print(f"SKIPPED {s}: what it needs is not here")
+            print(f"SKIPPED {s}")
         for j in self.jobs:
             if j.again:
                 print(f"UNSTABLE {j.label}: it failed beside others, and {'passed' if j.ok else 'failed'} alone (in {j.beside()})")

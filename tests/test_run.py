@@ -65,6 +65,11 @@ class Counts(unittest.TestCase):
         said = self.counts(3, 1, "echo FAIL sys_try: this; echo sys_try: 3 passed, 0 failed")
         self.assertIn("FAILED test_run/sys_try: FAIL sys_try: this", said)
 
+    def test_a_claim_that_is_not_judged(self):
+        said = self.counts(3, 0, "echo skip sys_try: this: a busy machine; echo skip sys_other: elsewhere; echo sys_try: 3 passed, 0 failed")
+        self.assertIn("SKIPPED test_run/sys_try: this: a busy machine\n", said)
+        self.assertNotIn("elsewhere", said)
+
     def test_a_hang(self):
         """It is told once to end, so that it can tidy up, and fails, whatever it says then."""
         said = self.counts(3, 1, "trap 'sleep 0.3; echo sys_try: 3 passed, 0 failed; exit' TERM; "

@@ -24,6 +24,7 @@ helpers=() # pids that the story started itself
 
 ok() { checks=$((checks + 1)); echo "ok   $NAME: $*"; }
 fail() { checks=$((checks + 1)); failures=$((failures + 1)); echo "FAIL $NAME: $*"; }
+skip() { echo "skip $NAME: $*"; } # a claim that cannot be judged here, and why: the summary repeats it
 give_up() { fail "$@"; exit 1; }
 now_ms() { echo $(($(date +%s%N) / 1000000)); }
 

@@ -315,8 +315,8 @@ static int take_stage(struct segtab *t, struct seg *g)
     return rc;
 }
 
-/* It has been in the snapshot, or was removed before its turn: either way what it absorbed came
- * here, and what was said of that before is over. */
+/* What was absorbed came here, whether its segment is in the snapshot or was removed before its
+ * turn: where it was before is over. */
 static void end_aliases(struct segtab *t)
 {
     for (uint32_t i = 0; i < t->stage->relocs.n; i++) {

@@ -315,8 +315,8 @@ static int take_stage(struct segtab *t, struct seg *g)
     return rc;
 }
 
-/* Names that were absorbed came here, whether their segment is in the snapshot or was removed before
- * its turn: where they were before is over. */
+/* Names that were absorbed came here, whether their segment is in the snapshot or was removed
+ * before its turn: where they were before is over. */
 static void end_aliases(struct segtab *t)
 {
     for (uint32_t i = 0; i < t->stage->relocs.n; i++) {

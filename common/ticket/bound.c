@@ -1,6 +1,7 @@
 /* bound.c: see bound.h. */
 #include "common/ticket/bound.h"
 
+#include <sodium.h>
 #include <string.h>
 
 bool bound_htm_ok(const char *s)
@@ -49,27 +50,66 @@ const char *bound_take(struct bound *b, const json_t *o)
 
 size_t bound_write(const struct bound *b, char out[BOUND_MAX])
 {
-    size_t m = strlen(b->htm), u = strlen(b->htu);
+    size_t m = strlen(b->htm), u = strlen(b->htu), d = strlen(b->device);
 
-    if (bound_is_none(b))
+    if (bound_is_none(b) && d == 0)
         return 0;
     out[0] = b->once ? '1' : '-';
     memcpy(out + 1, b->htm, m);
     out[1 + m] = ' ';
     memcpy(out + 2 + m, b->htu, u);
-    return 2 + m + u;
+    if (d == 0)
+        return 2 + m + u;
+    out[2 + m + u] = ' ';
+    memcpy(out + 3 + m + u, b->device, d);
+    return 3 + m + u + d;
+}
+
+/* Takes the device off the end; false: what stands there is none. */
+static bool read_device(struct bound *b, const char *blank, const char *p, size_t *n)
+{
+    const char *end = blank != NULL ? memchr(blank + 1, ' ', (size_t)(p + *n - blank - 1)) : NULL;
+
+    if (end == NULL)
+        return true;
+    if (!device_text_ok(end + 1, (size_t)(p + *n - end - 1)))
+        return false;
+    memcpy(b->device, end + 1, DEVICE_LEN);
+    *n = (size_t)(end - p);
+    return true;
 }
 
 bool bound_read(struct bound *b, const char *p, size_t n)
 {
     const char *blank = n > 1 ? memchr(p + 1, ' ', n - 1) : NULL;
-    size_t m = blank != NULL ? (size_t)(blank - p - 1) : 0, u = n - m - 2;
+    size_t m = blank != NULL ? (size_t)(blank - p - 1) : 0, u;
 
     *b = (struct bound){ 0 };
+    if (!read_device(b, blank, p, &n))
+        return false;
+    u = n - m - 2;
     if (blank == NULL || (p[0] != '1' && p[0] != '-') || m > BOUND_HTM_MAX || u > BOUND_HTU_MAX)
         return false;
     b->once = p[0] == '1';
     memcpy(b->htm, p + 1, m);
     memcpy(b->htu, blank + 1, u);
     return (m == 0 || bound_htm_ok(b->htm)) && (u == 0 || bound_htu_ok(b->htu));
+}
+
+void device_id(const char secret[DEVICE_LEN], char out[DEVICE_LEN + 1])
+{
+    uint8_t hash[crypto_hash_sha256_BYTES];
+
+    crypto_hash_sha256(hash, (const uint8_t *)secret, DEVICE_LEN);
+    sodium_bin2base64(out, DEVICE_LEN + 1, hash, 16, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+}
+
+bool device_text_ok(const char *s, size_t n)
+{
+    uint8_t raw[16];
+    size_t len;
+
+    return n == DEVICE_LEN && sodium_base642bin(raw, sizeof(raw), s, n, NULL, &len, NULL,
+                                                sodium_base64_VARIANT_URLSAFE_NO_PADDING) == 0 &&
+           len == sizeof(raw);
 }

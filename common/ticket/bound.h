@@ -1,27 +1,31 @@
 /* bound.h: what a pass is bound to, if its ticket asked for it: the method and the path of the
- * requests that it is good for, and whether it is good once. Pure (jansson).
+ * requests that it is good for, whether it is good once, and the device that may use it. Pure
+ * (jansson, libsodium).
  * As text, for what is kept of the ticket: "1" (once) or "-", the method, a blank, the path; either
- * may be empty: "-GET /api/images", "1 ". */
+ * may be empty: "-GET /api/images", "1 ". With a device another blank and its id follow. */
 #ifndef SEGQ_BOUND_H
 #define SEGQ_BOUND_H
 
 #include <jansson.h>
 
 #include "common/base/base.h"
+#include "common/ticket/token.h"
 
 #define BOUND_HTM_MAX 16
 #define BOUND_HTU_MAX 100
-#define BOUND_MAX     (2 + BOUND_HTM_MAX + BOUND_HTU_MAX)
+#define BOUND_MAX     (3 + BOUND_HTM_MAX + BOUND_HTU_MAX + DEVICE_LEN)
 
 struct bound {
     bool once;
     char htm[BOUND_HTM_MAX + 1]; /* "": any */
     char htu[BOUND_HTU_MAX + 1]; /* likewise; also the paths below it */
+    char device[DEVICE_LEN + 1]; /* "": any; else device_id() of its secret */
 };
 
 /* The members htm, htu and use of an object; what is not there is empty. NULL, or what is wrong: one
  * sentence of ours. */
 const char *bound_take(struct bound *b, const json_t *o);
+/* Bound to no request; a device does not count. */
 static inline bool bound_is_none(const struct bound *b)
 {
     return !b->once && b->htm[0] == '\0' && b->htu[0] == '\0';
@@ -32,6 +36,11 @@ bool bound_htu_ok(const char *s);
 /* Number of bytes; 0: bound to nothing. */
 size_t bound_write(const struct bound *b, char out[BOUND_MAX]);
 SQ_CHECK bool bound_read(struct bound *b, const char *p, size_t n);
+
+/* Half of the SHA-256 of a secret, so that others can verify what shows the secret. */
+void device_id(const char secret[DEVICE_LEN], char out[DEVICE_LEN + 1]);
+/* 128 bits in URL-safe base64, in their only spelling. */
+bool device_text_ok(const char *s, size_t n);
 
 /* ---- what is kept of a ticket beside its place, as one text ----
  *
@@ -45,7 +54,7 @@ SQ_CHECK bool bound_read(struct bound *b, const char *p, size_t n);
  * length, and so many bytes as above. */
 #define SUBJECT_BOUND_MARK '\x02'
 #define SUBJECT_HEAD_MAX   (2 + BOUND_MAX)
-#define SUBJECT_TEXT_MAX   (SUBJECT_HEAD_MAX + SUBJECT_MAX_LEN)
+#define SUBJECT_TEXT_MAX   248 /* a longest head takes a shorter name */
 _Static_assert(SUBJECT_TEXT_MAX <= UINT8_MAX, "lengths of subjects are bytes");
 
 /* Bytes before the name. */

@@ -90,6 +90,11 @@ static void put_bound(struct json_out *o, const struct bound *b)
     }
     if (b->once)
         put_str(o, ",\"use\":\"once\"");
+    if (b->device[0] != '\0') {
+        put_str(o, ",\"cnf\":{\"segq_device\":");
+        put_quoted(o, b->device, strlen(b->device));
+        put_str(o, "}");
+    }
 }
 
 static void payload(struct json_out *o, const struct pass_claims *c)
@@ -244,6 +249,19 @@ static bool take_time(json_t *o, const char *name, int64_t absent, int64_t *out)
     return true;
 }
 
+/* A confirmation that is not understood opens nothing (RFC 7800, section 3.1). */
+static bool take_device(char to[DEVICE_LEN + 1], const json_t *cnf)
+{
+    const char *id = json_string_value(json_object_get(cnf, "segq_device"));
+
+    if (cnf == NULL)
+        return true;
+    if (json_object_size(cnf) != 1 || id == NULL || !device_text_ok(id, strlen(id)))
+        return false;
+    strcpy(to, id);
+    return true;
+}
+
 static int read_claims(struct pass_view *v, const char *s, size_t n)
 {
     uint8_t raw[PAYLOAD_MAX];
@@ -260,7 +278,8 @@ static int read_claims(struct pass_view *v, const char *s, size_t n)
            (v->lane = take_str(v, &used, o, "lane")) != NULL &&
            take_time(o, "iat", 0, &v->iat_s) && take_time(o, "nbf", v->iat_s, &v->nbf_s) &&
            take_time(o, "exp", 0, &v->exp_s) && /* without one it has expired */
-           bound_take(&v->bound, o) == NULL; /* a binding that is not understood opens nothing */
+           bound_take(&v->bound, o) == NULL && /* a binding that is not understood opens nothing */
+           take_device(v->bound.device, json_object_get(o, "cnf"));
     v->is_bound = !bound_is_none(&v->bound);
     json_decref(o);
     return good ? 0 : SQ_EINVAL;

@@ -28,7 +28,7 @@ struct pass_claims {
     seg_id seg;      /* with number: the ticket's id, "jti" = "<seg>-<number>" */
     uint32_t number;
     int64_t iat_s, exp_s; /* nbf = iat */
-    const struct bound *bound; /* NULL: to nothing. Else "htm", "htu", "use": "once" */
+    const struct bound *bound; /* NULL: to nothing. Else "htm", "htu", "use": "once", "cnf" */
 };
 
 /* The key's id ("kid"): 11 characters and a 0. */

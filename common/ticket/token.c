@@ -9,6 +9,9 @@
 #define TOKEN_VERSION 1
 #define FIELD_BYTES   25
 #define MAC_BYTES     crypto_shorthash_siphashx24_BYTES
+#define BOUND_VERSION 2
+#define DEVICE_BYTES  7 /* in a token that is bound */
+#define BOUND_MAC     (MAC_BYTES - DEVICE_BYTES)
 #define RAW_BYTES     (FIELD_BYTES + MAC_BYTES)
 #define RAW_ROOM      48 /* three vectors */
 
@@ -132,6 +135,85 @@ static inline void mac_of(const uint8_t raw[FIELD_BYTES], const uint8_t key[TOKE
     memcpy(mac, k, MAC_BYTES);
 }
 
+/* ---- tokens that are bound to a device ---- */
+
+/* Over the fields and the device, which stand together. */
+static void bound_mac(const uint8_t raw[RAW_ROOM], const uint8_t key[TOKEN_KEY_BYTES], uint8_t mac[MAC_BYTES])
+{
+    uint8_t in[FIELD_BYTES + DEVICE_BYTES];
+
+    memcpy(in, raw, FIELD_BYTES);
+    memcpy(in + FIELD_BYTES, raw + FIELD_BYTES + BOUND_MAC, DEVICE_BYTES);
+    crypto_shorthash_siphashx24(mac, in, sizeof(in), key);
+}
+
+static __attribute__((noinline)) void bind(uint8_t raw[RAW_ROOM], const struct token *t,
+                                           const struct token_key *k)
+{
+    uint8_t device[8], mac[MAC_BYTES];
+
+    raw[0] = (uint8_t)(BOUND_VERSION << 4 | (raw[0] & 15));
+    put64(device, t->device);
+    memcpy(raw + FIELD_BYTES + BOUND_MAC, device + 1, DEVICE_BYTES);
+    bound_mac(raw, k->mac, mac);
+    memcpy(raw + FIELD_BYTES, mac, BOUND_MAC);
+}
+
+static bool is_bound_by(const uint8_t raw[RAW_ROOM], const uint8_t key[TOKEN_KEY_BYTES])
+{
+    uint8_t mac[MAC_BYTES];
+
+    bound_mac(raw, key, mac);
+    return sodium_memcmp(mac, raw + FIELD_BYTES, BOUND_MAC) == 0;
+}
+
+static inline __attribute__((always_inline)) void fields(struct token *t, const uint8_t raw[RAW_ROOM])
+{
+    uint64_t w[3];
+
+    for (unsigned i = 0; i < 3; i++)
+        w[i] = get64(raw + 8 * i);
+    t->bearer = raw[0] & 15;
+    t->seg = w[0] << 8 | w[1] >> 56;
+    t->number = (uint32_t)(w[1] >> 24);
+    t->issued_s = (uint32_t)(w[1] << 8 | w[2] >> 56);
+    t->subject_hash = w[2] << 8 | raw[24];
+}
+
+static int refuse(struct token *t, int rc)
+{
+    t->device = 0;
+    return rc;
+}
+
+/* All but a token of version 1 and a client that is known. */
+static __attribute__((noinline)) int read_other(struct token *t, const struct token_key *k,
+                                                const uint8_t raw[RAW_ROOM])
+{
+    uint64_t device = get64(raw + RAW_BYTES - 8) & (UINT64_MAX >> 8);
+
+    if (raw[0] >> 4 != BOUND_VERSION || (raw[0] & 15) >= CLIENT_NCLASSES || device == 0)
+        return refuse(t, SQ_EINVAL);
+    if (!is_bound_by(raw, k->mac) && !(k->has_other && is_bound_by(raw, k->other_mac)))
+        return refuse(t, SQ_EAUTH);
+    fields(t, raw);
+    t->device = device;
+    return TOKEN_BOUND;
+}
+
+uint64_t token_device(const struct token_key *k, bool other, const char secret[DEVICE_LEN])
+{
+    static const char label[] = "segq device";
+    uint8_t in[sizeof(label) + DEVICE_LEN], out[crypto_shorthash_siphash24_BYTES];
+    uint64_t h;
+
+    memcpy(in, label, sizeof(label));
+    memcpy(in + sizeof(label), secret, DEVICE_LEN);
+    crypto_shorthash_siphash24(out, in, sizeof(in), other ? k->other_mac : k->mac);
+    h = get64(out) >> 8;
+    return h != 0 ? h : 1;
+}
+
 /* ---- tokens ---- */
 
 void token_write(const struct token *t, const struct token_key *k, char *out)
@@ -142,7 +224,10 @@ void token_write(const struct token *t, const struct token_key *k, char *out)
     put64(raw + 8, t->seg << 56 | (uint64_t)t->number << 24 | t->issued_s >> 8);
     put64(raw + 16, (uint64_t)t->issued_s << 56 | t->subject_hash >> 8);
     raw[24] = (uint8_t)t->subject_hash;
-    mac_of(raw, k->mac, raw + FIELD_BYTES);
+    if (SQ_UNLIKELY(t->device != 0))
+        bind(raw, t, k);
+    else
+        mac_of(raw, k->mac, raw + FIELD_BYTES);
     encode(raw, out);
 }
 
@@ -158,21 +243,14 @@ static inline bool mac_is_right(const uint8_t raw[RAW_ROOM], const uint8_t key[T
 int token_read(struct token *t, const struct token_key *k, const char *text, size_t len)
 {
     uint8_t raw[RAW_ROOM];
-    uint64_t w[3];
 
     if (len != TOKEN_TEXT_LEN || !decode(text, raw))
-        return SQ_EINVAL;
-    if (raw[0] >> 4 != TOKEN_VERSION || (raw[0] & 15) >= CLIENT_NCLASSES)
-        return SQ_EINVAL;
+        return refuse(t, SQ_EINVAL);
+    if (SQ_UNLIKELY(raw[0] >> 4 != TOKEN_VERSION || (raw[0] & 15) >= CLIENT_NCLASSES))
+        return read_other(t, k, raw);
     if (!mac_is_right(raw, k->mac) && !(k->has_other && mac_is_right(raw, k->other_mac)))
-        return SQ_EAUTH;
-    for (unsigned i = 0; i < 3; i++)
-        w[i] = get64(raw + 8 * i);
-    t->client = raw[0] & 15;
-    t->seg = w[0] << 8 | w[1] >> 56;
-    t->number = (uint32_t)(w[1] >> 24);
-    t->issued_s = (uint32_t)(w[1] << 8 | w[2] >> 56);
-    t->subject_hash = w[2] << 8 | raw[24];
+        return refuse(t, SQ_EAUTH);
+    fields(t, raw);
     return 0;
 }
 

@@ -7,6 +7,9 @@
  *   8 bytes  keyed hash of the subject, 0 = no subject
  *  16 bytes  SipHash-2-4-128 over the 25 bytes before, under the cluster's token key
  *
+ * Version 2 is bound to a device (router/calls/device.h): its last 16 bytes are 9 of the SipHash over
+ * the 25 bytes and the device, and the device, 7 bytes.
+ *
  * 41 bytes, 55 characters of URL-safe base64 without padding. Nothing is stored per
  * ticket but its place: the token carries the place, and the MAC makes it unforgeable.
  * Exactly one text form per token: other base64 spellings are refused. */
@@ -18,6 +21,7 @@
 
 #define TOKEN_KEY_BYTES 16
 #define TOKEN_TEXT_LEN  55 /* without a final 0 */
+#define DEVICE_LEN     22 /* a device's secret, and its id: 128 bits in URL-safe base64 */
 #define CLAIM_MAX_LEN   2048 /* bytes of a signed claim of an operator (router/gate) */
 
 struct token {
@@ -25,7 +29,13 @@ struct token {
     uint64_t subject_hash;
     uint32_t number;
     uint32_t issued_s;
-    uint8_t client; /* enum client_class */
+    union {
+        struct {
+            uint64_t client : 8;  /* enum client_class */
+            uint64_t device : 56; /* token_device() of the device that it works with; 0: any */
+        };
+        uint64_t bearer; /* both */
+    };
 };
 
 struct token_key {
@@ -38,9 +48,13 @@ struct token_key {
 
 /* Writes exactly TOKEN_TEXT_LEN characters, no 0. */
 void token_write(const struct token *t, const struct token_key *k, char *out);
-/* 0; SQ_EINVAL if malformed; SQ_EAUTH if the MAC is not ours (compared in constant time). */
+#define TOKEN_BOUND 1
+/* 0; TOKEN_BOUND: it works with one device, which is for the caller to check; SQ_EINVAL if malformed;
+ * SQ_EAUTH if the MAC is not ours (compared in constant time). Only TOKEN_BOUND leaves a device in *t. */
 SQ_CHECK int token_read(struct token *t, const struct token_key *k, const char *text,
                         size_t len);
+/* Never 0: short name of a device, by its secret. other: under the key that writes nothing. */
+uint64_t token_device(const struct token_key *k, bool other, const char secret[DEVICE_LEN]);
 /* Never 0. The queue's id goes in, so that one person's hashes differ between queues. */
 uint64_t token_subject_hash(const struct token_key *k, queue_id q, const char *subject,
                             size_t len);

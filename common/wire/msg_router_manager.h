@@ -78,6 +78,8 @@ const char *queue_state_name(enum queue_phase phase, enum queue_state state);
 enum challenge_mode { CHALLENGE_OFF, CHALLENGE_AUTO, CHALLENGE_ON };
 enum suspects_mode { SUSPECTS_OFF, SUSPECTS_WATCH, SUSPECTS_CHALLENGE, SUSPECTS_REJECT };
 
+enum queue_bind { BIND_NONE, BIND_DEVICE }; /* a ticket works with whatever shows it, or with its device */
+
 #define MAP_QUEUE_NUMBERS(X)                                                               \
     X(uint32_t, pass_ttl_s)     /* 0: not told */                                          \
     X(uint32_t, session_max_s)  /* 0: sessions are not extended */                         \
@@ -91,7 +93,8 @@ enum suspects_mode { SUSPECTS_OFF, SUSPECTS_WATCH, SUSPECTS_CHALLENGE, SUSPECTS_
     X(uint32_t, challenge_keys) /* tries at most; 0: the router's own measure */           \
     X(uint32_t, suspects)        /* enum suspects_mode; a later one is WATCH */             \
     X(uint32_t, suspects_from)   /* score of a suspect */                                   \
-    X(uint32_t, suspects_places) /* places of a prefix that are usual; 0: all are */
+    X(uint32_t, suspects_places) /* places of a prefix that are usual; 0: all are */        \
+    X(uint32_t, bind)           /* enum queue_bind */
 
 struct map_queue {
     queue_id id;

@@ -69,6 +69,8 @@ struct append_req { /* a join */
     uint32_t old_issued_s; /* from its token: the new one is later, whatever the clocks */
 };
 
+#define APPEND_ALIEN UINT64_MAX /* position of an existing ticket: another device's than the join's */
+
 enum append_state {
     APPEND_OK,       /* a new ticket */
     APPEND_EXISTING, /* the subject's live ticket: number, issued_s, client are its own */

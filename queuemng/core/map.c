@@ -125,6 +125,7 @@ static bool queue_record(struct arena *a, const struct mqueue *q, struct map_que
     r->suspects = (uint32_t)q->def.suspects;
     r->suspects_from = (uint32_t)q->def.suspects_from;
     r->suspects_places = (uint32_t)q->def.suspects_places;
+    r->bind = (uint32_t)q->def.bind;
     r->session_idle_s = (uint32_t)((queue_idle_ms(&q->def) + 999) / 1000);
     if (r->name == NULL || r->lanes == NULL || r->page == NULL || r->gate == NULL ||
         r->message == NULL)

@@ -14,6 +14,7 @@ const char *const def_mode_names[] = { "rate", "slots", "both", NULL };
 static const char *const renews[] = { "off", "on", NULL };
 const char *const def_challenge_names[] = { "off", "auto", "on", NULL };
 const char *const def_suspects_names[] = { "off", "watch", "challenge", "reject", NULL };
+static const char *const binds[] = { "none", "device", NULL }; /* by enum queue_bind */
 static const char *const sharings[] = { "weight", "strict", NULL };
 
 #define LANE(f) offsetof(struct def_lane, f)
@@ -163,6 +164,8 @@ const struct cfg_key queue_def_keys[] = {
     { "suspects_places", CFG_INT, AT(suspects_places), "100", 0, 1e6, true,
       "places of a prefix in two minutes that are usual: beyond it ten count as one; 0 = any number is", 0, 0,
       0 },
+    { "bind", CFG_ENUM, AT(bind), "none", 0, 0, true,
+      "device: a ticket and its pass work only with the device (browser) that joined", binds, 0, 0 },
     { 0 },
 };
 

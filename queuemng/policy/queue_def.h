@@ -79,6 +79,7 @@ struct queue_def {
     struct def_challenge challenge;
     int suspects; /* enum suspects_mode; words: off watch challenge reject */
     int64_t suspects_from, suspects_places; /* score of a suspect; places of a prefix that are usual */
+    int bind; /* enum queue_bind; words: none device */
 };
 
 extern const struct cfg_key queue_def_keys[];

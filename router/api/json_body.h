@@ -15,13 +15,15 @@ struct join_body {
     uint16_t claim_len, altcha_len; /* 0: absent */
     uint8_t head_len;              /* bindings of the pass; 0: none */
     bool keyed;                    /* the subject stands for an Idempotency-Key */
+    bool https;                    /* with device: how the join came */
+    char device[DEVICE_LEN + 1];   /* "": its queue is not bound to devices */
     bool replaces;                 /* a claim that names a ticket to replace: */
     struct token old;
     char old_text[TOKEN_TEXT_LEN];
     char subject[SUBJECT_MAX_LEN];
     char lane[NAME_MAX_LEN];
     char claim[CLAIM_MAX_LEN];     /* not zeroed: only claim_len bytes are there */
-    char head[SUBJECT_HEAD_MAX];   /* likewise, head_len; ticket/bound.h */
+    char head[SUBJECT_HEAD_MAX + 1]; /* likewise, head_len; ticket/bound.h */
     char *altcha; /* likewise, altcha_len: answer to a challenge, in the request's bytes */
 };
 

@@ -220,6 +220,13 @@ void api_challenge(struct api_ans *a, const char *challenge, size_t n, uint64_t 
     ADD(&a->body, "}");
 }
 
+void api_other_device(struct api_ans *a, seg_id seg, uint32_t number, uint64_t salt)
+{
+    begin(a, problems[API_OTHER_DEVICE].status, problems[API_OTHER_DEVICE].code,
+          "this ticket works only with the device that joined; its place is kept", salt);
+    buf_printf(&a->body, ",\"ticket\":\"%llu-%u\"}", (unsigned long long)seg, number);
+}
+
 void api_no_listener(struct api_ans *a, uint64_t salt)
 {
     a->status = 204;

@@ -33,6 +33,7 @@
     X(CHALLENGE_USED, 403, "challenge_used")                                             \
     X(SUSPECT_NETWORK, 429, "suspect_network")                                           \
     X(CONFLICT, 409, "conflict")                                                         \
+    X(OTHER_DEVICE, 403, "other_device")                                                 \
     X(PASS_INVALID, 401, "pass_invalid")                                                 \
     X(PASS_REVOKED, 403, "pass_revoked")                                                 \
     X(PASS_OTHER_METHOD, 403, "pass_other_method")                                       \
@@ -116,6 +117,8 @@ void api_closed(struct api_ans *a, const struct route_queue *q, const char *deta
                 uint64_t salt);
 /* 428, with the challenge: n bytes of JSON. */
 void api_challenge(struct api_ans *a, const char *challenge, size_t n, uint64_t salt);
+/* A ticket that another device shows than the one that it works with. */
+void api_other_device(struct api_ans *a, seg_id seg, uint32_t number, uint64_t salt);
 /* A pass is missing or not good. room: where one waits for one, with nothing special to
  * JSON in it; n 0: it is not known which queue's. May lie in a->headers. */
 void api_no_pass(struct api_ans *a, enum api_problem p, const char *detail,

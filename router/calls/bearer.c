@@ -80,6 +80,7 @@ static bool fill(struct known_pass *x, const struct pass_view *v)
         return false;
     x->len = (uint16_t)len;
     x->is_bound = v->is_bound;
+    strcpy(x->device, v->bound.device);
     return true;
 }
 

@@ -14,6 +14,7 @@ enum bearer_state {
     BEARER_REVOKED,
     BEARER_OTHER_METHOD, /* only verify.c finds these: it is good, and bound to another request */
     BEARER_OTHER_URL,
+    BEARER_OTHER_DEVICE,
     BEARER_USED, /* good once, and used */
 };
 

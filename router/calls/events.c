@@ -300,7 +300,7 @@ void events_start(struct router *r, struct httpd_req *req, const struct http_req
     struct rflow *rf;
     struct token t;
 
-    rf = ticket_call(r, req, text, first_looked, "the router is overloaded; your place is kept, try again", &t);
+    rf = ticket_call(r, req, q, text, first_looked, "the router is overloaded; your place is kept, try again", &t);
     if (rf == NULL)
         return;
     r->counts.polls++;

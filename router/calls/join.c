@@ -8,6 +8,7 @@
 #include "common/base/json_in.h"
 #include "common/ticket/bound.h"
 #include "router/calls/challenge.h"
+#include "router/calls/device.h"
 #include "router/calls/ticket.h"
 
 void queue_get(struct router *r, struct httpd_req *req, struct slice name)
@@ -23,6 +24,15 @@ void queue_get(struct router *r, struct httpd_req *req, struct slice name)
         api_queue(&r->ans, q);
         router_answer(r, req);
     }
+}
+
+bool join_may_replace(const struct router *r, const struct http_req *q, const struct join_body *b,
+                      const char **why)
+{
+    if (SQ_LIKELY(!b->replaces || b->old.device == 0) || device_of(r, q, &b->old) == DEVICE_SAME)
+        return true;
+    *why = "the ticket that the claim replaces works only with the device that joined";
+    return false;
 }
 
 int join_lane(struct router *r, const struct route_queue *q, struct join_body *b,
@@ -76,6 +86,8 @@ void join_flow(struct router *r, struct rflow *rf, const struct route_queue *q,
     if (b->subject_len > 0)
         rf->flow.token.subject_hash =
             token_subject_hash(&r->keys.token, q->map.id, b->subject, b->subject_len);
+    if (SQ_UNLIKELY(b->device[0] != '\0'))
+        device_bind(r, rf, b);
     if (SQ_UNLIKELY(b->head_len > 0))
         put_head(rf, b);
     if (b->replaces)
@@ -85,12 +97,27 @@ void join_flow(struct router *r, struct rflow *rf, const struct route_queue *q,
     rf->flow.keyed = b->keyed;
 }
 
+/* Does the place that it has found belong to another device? Else the device has its cookie. */
+static bool is_refused(struct router *r, const struct rflow *rf)
+{
+    const struct flow *f = &rf->flow;
+    struct route_owner o;
+
+    if (SQ_LIKELY(f->token.device == 0) || (f->result != FLOW_OK && f->result != FLOW_EXISTING))
+        return false;
+    if (f->alien)
+        device_refuse(r, f->token.seg, f->token.number);
+    else if (routes_owner(r->routes, f->token.seg, &o) == 0 && o.queue != NULL)
+        device_put_cookie(r, rf, o.queue->map.name);
+    return f->alien;
+}
+
 static void done(struct router *r, struct rflow *rf)
 {
     bool ok = rf->flow.result == FLOW_OK || rf->flow.result == FLOW_EXISTING;
     struct api_ticket t;
 
-    if (ticket_told(r, rf))
+    if (ticket_told(r, rf) || is_refused(r, rf))
         return;
     if (ok && router_ticket(r, rf, &t))
         api_ticket(&r->ans, rf->flow.result == FLOW_OK ? 201 : 200, &t, true);
@@ -98,8 +125,8 @@ static void done(struct router *r, struct rflow *rf)
         router_failed(r, &rf->flow);
 }
 
-static void begin(struct router *r, struct httpd_req *req, const struct route_queue *q,
-                  struct join_body *b, struct slice key, unsigned lane, rflow_done end)
+static void begin(struct router *r, struct httpd_req *req, const struct http_req *http,
+                  const struct route_queue *q, struct join_body *b, struct slice key, unsigned lane, rflow_done end)
 {
     struct rflow *rf = rflow_call(r, req, end, "the router is overloaded; you have not joined: try again");
 
@@ -107,6 +134,8 @@ static void begin(struct router *r, struct httpd_req *req, const struct route_qu
         return;
     if (key.p != NULL && b->subject_len == 0) /* a subject is one place anyway */
         join_by_key(r, q, b, key);
+    if (SQ_UNLIKELY(q->map.bind == BIND_DEVICE))
+        device_join(r, req, http, q, b, key);
     join_flow(r, rf, q, b, lane);
     rflow_begin(r, rf);
 }
@@ -152,12 +181,12 @@ static void join_ask(struct router *r, struct httpd_req *req, const struct http_
         router_problem(r, req, API_QUEUE_NOT_FOUND, "there is no such queue");
     else if (phase_refused(r, req, queue))
         return;
-    else if ((rc = join_lane(r, queue, b, &lane, &why)) == SQ_EAUTH)
+    else if ((rc = join_lane(r, queue, b, &lane, &why)) == SQ_EAUTH || !join_may_replace(r, q, b, &why))
         router_problem(r, req, API_NOT_ELIGIBLE, why);
     else if (rc < 0)
         router_problem(r, req, API_QUEUE_UNAVAILABLE, "this router is out of memory; try again");
     else if (SQ_LIKELY(challenge_is_free(queue)) || challenge_passes(r, req, q, queue, b))
-        begin(r, req, queue, b, q->idempotency_key, lane, end);
+        begin(r, req, q, queue, b, q->idempotency_key, lane, end);
 }
 
 /* The same in two steps: a join's body; false: that has been answered. Then the rest, with an answer
@@ -265,6 +294,8 @@ static void tell(struct router *r, struct rflow *rf, int status, bool joined)
 
 static void joined(struct router *r, struct rflow *rf)
 {
+    if (is_refused(r, rf))
+        return;
     if (rf->flow.result == FLOW_OK || rf->flow.result == FLOW_EXISTING)
         tell(r, rf, rf->flow.result == FLOW_OK ? 201 : 200, true);
     else
@@ -289,6 +320,14 @@ static void has_left(struct router *r, struct rflow *rf)
         router_failed(r, &rf->flow);
 }
 
+/* For the longest name and a device, too, if the queue has them. */
+static bool has_room(const struct router *r, struct slice queue, const struct bound *b)
+{
+    const struct route_queue *q = routes_queue(r->routes, queue.p, queue.n);
+
+    return q == NULL || q->map.bind != BIND_DEVICE || strlen(b->htm) + strlen(b->htu) <= 90;
+}
+
 bool permit_join(struct router *r, struct httpd_req *req, const struct http_req *q,
                  const struct api_req *a)
 {
@@ -299,6 +338,10 @@ bool permit_join(struct router *r, struct httpd_req *req, const struct http_req 
 
     if (rc == SQ_EUNKNOWN)
         return false;
+    if (rc == 0 && !has_room(r, queue_of(a->arg), &bound)) {
+        rc = SQ_EINVAL;
+        why = "htm and htu together are at most 90 characters in a queue that binds tickets to devices";
+    }
     if (rc < 0) {
         router_problem(r, req, API_BAD_REQUEST, why);
     } else if (join_read(r, req, q, &b)) {
@@ -314,7 +357,7 @@ void permit_one(struct router *r, struct httpd_req *req, const struct http_req *
 {
     bool leaves = q->method == HTTP_DELETE;
     struct token t;
-    struct rflow *rf = ticket_call(r, req, arg, leaves ? has_left : polled,
+    struct rflow *rf = ticket_call(r, req, q, arg, leaves ? has_left : polled,
                                    "the router is overloaded; your place is kept, try again", &t);
 
     if (rf == NULL)

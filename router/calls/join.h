@@ -23,6 +23,9 @@ void join_flow(struct router *r, struct rflow *rf, const struct route_queue *q,
 /* claim_lane() with this router's keys and clock. */
 SQ_CHECK int join_lane(struct router *r, const struct route_queue *q, struct join_body *b,
                        unsigned *lane, const char **why);
+/* Behind it: is the ticket that it replaces one of the request's device, if it has one? */
+SQ_CHECK bool join_may_replace(const struct router *r, const struct http_req *q,
+                               const struct join_body *b, const char **why);
 
 /* ---- permits: tickets of a line of people, in the words of tasks ----
  *   POST /v1/queues/{queue}/tasks  with "kind":"permit": a join

@@ -7,6 +7,7 @@
 
 #include "common/base/text.h"
 #include "router/calls/bearer.h"
+#include "router/calls/device.h"
 #include "router/links/flows.h"
 
 /* ---- a command in a body ---- */
@@ -201,6 +202,8 @@ void session_start(struct router *r, struct httpd_req *req, const struct http_re
         refuse(r, req, API_UNAUTHORIZED, "X-Segq-Gate-Secret is missing or wrong");
     else if (x == NULL)
         refuse(r, req, API_PASS_INVALID, "pass missing or invalid");
+    else if (!ours && !device_may_pass(r, q, x))
+        refuse(r, req, API_OTHER_DEVICE, "the pass works only with the device that joined");
     else
         command(r, req, x, &c);
 }

@@ -4,18 +4,27 @@
 #include <assert.h>
 #include <string.h>
 
+#include "router/calls/device.h"
 #include "router/state/suspecting.h"
 
 _Static_assert(WAITING_BODY_MAX <= HTTPD_BODY_MAX && WAITING_TOUCH <= HTTPD_BODY_TOUCH,
                "any body can be written in place");
 
-struct rflow *ticket_call(struct router *r, struct httpd_req *req, struct slice text,
-                          rflow_done done, const char *busy, struct token *t)
+/* A token that is not ours, or that is bound to a device; true: to that of the request. */
+static __attribute__((noinline)) bool may_all_the_same(struct router *r, struct httpd_req *req,
+                                                       const struct http_req *q, const struct token *t)
 {
-    if (token_read(t, &r->keys.token, text.p, text.n) < 0) {
-        router_forged(r, req);
+    if (t->device != 0)
+        return device_may(r, req, q, t);
+    router_forged(r, req);
+    return false;
+}
+
+struct rflow *ticket_call(struct router *r, struct httpd_req *req, const struct http_req *q,
+                          struct slice text, rflow_done done, const char *busy, struct token *t)
+{
+    if (token_read(t, &r->keys.token, text.p, text.n) != 0 && !may_all_the_same(r, req, q, t))
         return NULL;
-    }
     suspecting_heard(r, t);
     return rflow_call(r, req, done, busy);
 }
@@ -88,6 +97,8 @@ bool ticket_told(struct router *r, struct rflow *rf)
     if (x == NULL)
         return false;
     if (f->kind == FLOW_JOIN) {
+        if (SQ_UNLIKELY(f->token.device != 0)) /* with its cookie */
+            return false;
         token_write(&f->token, &r->keys.token, rf->text);
         api_location(line, rf->text);
         body = httpd_body(rf->req, 201, API_JSON, line, sizeof(line));
@@ -180,15 +191,13 @@ static void poll_done(struct router *r, struct rflow *rf)
         router_failed(r, &rf->flow);
 }
 
-void poll_start(struct router *r, struct httpd_req *req, struct slice text)
+void poll_start(struct router *r, struct httpd_req *req, const struct http_req *q, struct slice text)
 {
     struct token t;
     struct rflow *rf;
 
-    if (token_read(&t, &r->keys.token, text.p, text.n) < 0) {
-        router_forged(r, req);
+    if (SQ_UNLIKELY(token_read(&t, &r->keys.token, text.p, text.n) != 0) && !may_all_the_same(r, req, q, &t))
         return;
-    }
     if (!may_poll(r, req, &t) || known(r, req, &t, text.p))
         return;
     rf = rflow_call(r, req, poll_done, "the router is overloaded; your place is kept, try again");
@@ -210,10 +219,10 @@ static void leave_done(struct router *r, struct rflow *rf)
         router_failed(r, &rf->flow);
 }
 
-void leave_start(struct router *r, struct httpd_req *req, struct slice text)
+void leave_start(struct router *r, struct httpd_req *req, const struct http_req *q, struct slice text)
 {
     struct token t;
-    struct rflow *rf = ticket_call(r, req, text, leave_done, "the router is overloaded; try again", &t);
+    struct rflow *rf = ticket_call(r, req, q, text, leave_done, "the router is overloaded; try again", &t);
 
     if (rf == NULL)
         return;

@@ -11,9 +11,9 @@
 #include "router/state/router.h"
 
 /* The flow of a call about the ticket `text`, and *t: that ticket. NULL: it has been answered:
- * the ticket is not ours, or the router is overloaded (`busy`: that answer's detail). */
-struct rflow *ticket_call(struct router *r, struct httpd_req *req, struct slice text,
-                          rflow_done done, const char *busy, struct token *t);
+ * the ticket is not ours or not this device's, or the router is overloaded (`busy`: that answer's detail). */
+struct rflow *ticket_call(struct router *r, struct httpd_req *req, const struct http_req *q,
+                          struct slice text, rflow_done done, const char *busy, struct token *t);
 /* rf ended with FLOW_OK or FLOW_EXISTING. False: its queue went away in this moment. The pointers
  * of t are borrowed from the map and from rf. */
 SQ_CHECK bool router_ticket(struct router *r, const struct rflow *rf, struct api_ticket *t);
@@ -29,7 +29,7 @@ SQ_CHECK uint32_t ticket_over_ms(struct router *r, const struct token *t);
 void ticket_polled(struct router *r, const struct token *t, uint32_t told_ms);
 
 /* Both answer, or begin a flow that will. token: as it stands in the path. */
-void poll_start(struct router *r, struct httpd_req *req, struct slice token);
-void leave_start(struct router *r, struct httpd_req *req, struct slice token);
+void poll_start(struct router *r, struct httpd_req *req, const struct http_req *q, struct slice token);
+void leave_start(struct router *r, struct httpd_req *req, const struct http_req *q, struct slice token);
 
 #endif

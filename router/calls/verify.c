@@ -10,6 +10,7 @@
 #include "router/gate/bypass.h"
 #include "router/api/json_out.h"
 #include "router/calls/bearer.h"
+#include "router/calls/device.h"
 #include "router/calls/session.h"
 #include "router/gate/passes.h"
 #include "router/gate/visit.h"
@@ -281,6 +282,7 @@ static const struct {
                               "the pass is bound to another method than the gate tells (htm)" },
     [BEARER_OTHER_URL] = { API_PASS_OTHER_URL,
                            "the pass is bound to another path than the gate tells (htu)" },
+    [BEARER_OTHER_DEVICE] = { API_OTHER_DEVICE, "the pass works only with the device that joined" },
     [BEARER_USED] = { API_PASS_USED, "the pass is good once, and was used, or its session is over" },
 };
 
@@ -446,7 +448,7 @@ static void put_keep(struct router *r, const struct known_pass *x)
 static void let_in(struct router *r, const struct known_pass *x)
 {
     bearer_let_in(r, x);
-    if (!x->is_bound)
+    if (!x->is_bound && x->device[0] == '\0') /* kept by the pass alone */
         put_keep(r, x);
 }
 
@@ -462,6 +464,10 @@ static bool judge(struct router *r, struct httpd_req *req, const struct asked *a
         own = queue_of(x);
     if (state == BEARER_GOOD)
         state = bound_state(bearer_bound(r, x), a);
+    if (state == BEARER_GOOD && !device_may_pass(r, a->q, x)) {
+        state = BEARER_OTHER_DEVICE;
+        r->counts.other_device++;
+    }
     if (state == BEARER_GOOD && once && is_used(r, a->q, x)) {
         state = BEARER_USED;
         own = no_room;

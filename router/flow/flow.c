@@ -301,6 +301,20 @@ static void join_bare(struct flow *f, struct routes *r, msec_t now_ms)
     flow_ask_tail(f, r, now_ms);
 }
 
+/* True: the node that has the ticket is asked by the same join, for only that one knows its device. Not
+ * about one of another lane: if it is gone by then, the join gets a place there. Its pass works with its
+ * own device all the same. */
+static __attribute__((noinline)) bool ask_whose(struct flow *f, struct routes *r, msec_t now_ms)
+{
+    struct route_owner o;
+
+    if (routes_owner(r, f->token.seg, &o) < 0 || o.lost || o.node == f->node || o.lane != f->join_lane)
+        return false;
+    f->token.client = f->join_client;
+    flow_ask(f, o.seg, o.seg, o.node, now_ms);
+    return true;
+}
+
 void flow_append_ans(struct flow *f, struct routes *r, const struct append_ans *a,
                      msec_t now_ms)
 {
@@ -325,6 +339,9 @@ void flow_append_ans(struct flow *f, struct routes *r, const struct append_ans *
     case APPEND_EXISTING: /* the node that has it now says how it stands */
         joined(f, a);
         f->fresh = false;
+        f->alien = a->position == APPEND_ALIEN;
+        if (SQ_UNLIKELY(f->token.device != 0) && !f->alien && ask_whose(f, r, now_ms))
+            break;
         if (f->step != REPLACE_NONE) {
             replace_joined(f, r, now_ms);
             break;

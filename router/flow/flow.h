@@ -91,6 +91,7 @@ struct flow {
     struct token token;
     struct token old;       /* older ticket of a replacement */
     uint8_t step;           /* enum replace_step */
+    bool alien;             /* the place that its name has is another device's */
     bool fresh;             /* the new place did not exist before */
     bool old_gone;          /* with `reason` */
     node_no old_node;       /* node that has said that the older ticket does not wait (any more) */

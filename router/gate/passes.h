@@ -7,6 +7,7 @@
 #define SEGQ_ROUTER_PASSES_H
 
 #include "common/base/base.h"
+#include "common/ticket/token.h"
 #include "common/wire/msg.h"
 
 /* ---- passes that ended before their time ----
@@ -106,6 +107,7 @@ struct known_pass {
     uint16_t len;               /* bytes of text */
     bool is_bound;              /* then it is not kept here */
     char queue[NAME_MAX_LEN + 1];
+    char device[DEVICE_LEN + 1]; /* id of the only one that may show it; "": any */
     char text[SIGCACHE_TEXT_MAX]; /* header lines of the answer, each with CRLF */
 };
 

@@ -288,6 +288,7 @@ int page_status(enum page_state s)
     switch (s) {
     case PAGE_CLOSED:
     case PAGE_REFUSED:
+    case PAGE_OTHER_DEVICE:
     case PAGE_EARLY:
     case PAGE_REJECT:
         return 403;

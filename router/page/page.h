@@ -58,6 +58,7 @@ enum page_state {
     PAGE_TOO_FAST,
     PAGE_NO_QUEUE,
     PAGE_REFUSED, /* claim is not good */
+    PAGE_OTHER_DEVICE, /* ticket that it shows is another device's: ticket_seg, ticket_number */
     PAGE_START,   /* page of a router that stands alone, at "/" */
     PAGE_IN,      /* already in, with a good pass */
     PAGE_COOKIES, /* back without our cookie */

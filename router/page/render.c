@@ -34,6 +34,7 @@ static const struct {
     [PAGE_UNAVAILABLE] = { "unavailable", PT_unavailable, PT_unavailable_say, PS_can_retry },
     [PAGE_TOO_FAST] = { "too_fast", PT_too_fast, PT_too_fast_say, PS_can_retry },
     [PAGE_NO_QUEUE] = { "no_queue", PT_no_queue, PT_no_queue_say, 0 },
+    [PAGE_OTHER_DEVICE] = { "other_device", PT_other_device, PT_other_device_say, PS_can_join },
     [PAGE_REFUSED] = { "refused", PT_refused, PT_refused_say, PS_can_join },
     [PAGE_START] = { "start", PT_start, PT_start_say, 0 },
     [PAGE_IN] = { "in", PT_in, PT_in_say, 0 },
@@ -175,6 +176,10 @@ static void set_place(const struct page *p, struct values *x, const struct page_
     made(x, PS_percent);
     if (v->paused)
         x->v[PS_paused] = str(page_text(l, PT_paused));
+}
+
+static void set_ticket(struct values *x, const struct page_view *v)
+{
     buf_u64(&x->mem, v->ticket_seg);
     buf_byte(&x->mem, '-');
     buf_u64(&x->mem, v->ticket_number);
@@ -355,6 +360,8 @@ static void set_all(const struct page *p, struct values *x, const struct page_vi
         x->v[PS_token] = (struct page_str) { .p = v->token, .n = TOKEN_TEXT_LEN, .apart = true };
     if (v->state == PAGE_WAITING)
         set_place(p, x, v);
+    if (v->state == PAGE_WAITING || v->state == PAGE_OTHER_DEVICE)
+        set_ticket(x, v);
     if (v->state == PAGE_WAITING && draws(v))
         set_draw(x, v);
     set_refresh(p, x, v);

@@ -19,7 +19,8 @@
     T(closed) T(closed_say) T(early) T(early_say) T(opens) T(prequeue) T(prequeue_say)   \
     J(drawn) T(draw) T(draw_say) T(draw_hash) T(draw_seed) T(draw_ticket) T(reject)      \
     T(reject_say) T(full) T(full_say) T(unavailable) T(unavailable_say) T(too_fast)      \
-    T(too_fast_say) T(no_queue) T(no_queue_say) T(refused) T(refused_say) T(cookies)     \
+    T(too_fast_say) T(no_queue) T(no_queue_say) T(refused) T(refused_say) T(other_device)       \
+    T(other_device_say) T(cookies)                                                       \
     T(cookies_say) T(work) T(work_say) T(work_wait) T(join) T(again) T(back) T(start) T(start_say) T(rooms) T(in)         \
     T(in_say) T(good_for) T(language) T(name) T(thousands) T(group) T(plural) T(dir)
 

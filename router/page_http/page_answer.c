@@ -8,6 +8,7 @@
 #include "common/http/cookie.h"
 #include "common/ticket/preview.h"
 #include "router/calls/bearer.h"
+#include "router/calls/device.h"
 #include "router/calls/ticket.h"
 #include "router/page/render.h"
 #include "router/page_http/files.h"
@@ -303,6 +304,17 @@ static void gone(struct router *r, struct rflow *rf, const struct route_queue *q
     }
 }
 
+/* The name has a place already, with another device. */
+static void alien(struct router *r, struct rflow *rf, const struct route_queue *q)
+{
+    struct page_view v = page_view_of(r, rf->page, q, PAGE_OTHER_DEVICE);
+
+    r->counts.other_device++;
+    v.ticket_seg = rf->flow.token.seg;
+    v.ticket_number = rf->flow.token.number;
+    page_show(r, &v);
+}
+
 void page_done(struct router *r, struct rflow *rf)
 {
     const struct page_ask *a = rf->page;
@@ -312,7 +324,11 @@ void page_done(struct router *r, struct rflow *rf)
     struct api_ticket t;
 
     assert(a != NULL && f->todo == FLOW_DONE);
-    if (a->act == ACT_LEAVE && (ok || f->result == FLOW_GONE)) {
+    if (ok && f->kind == FLOW_JOIN && f->token.device != 0 && !f->alien)
+        device_put_cookie(r, rf, a->name);
+    if (ok && f->alien) {
+        alien(r, rf, q);
+    } else if (a->act == ACT_LEAVE && (ok || f->result == FLOW_GONE)) {
         page_ticket_cookie(r, a, "", 0);
         page_send_back(r, a, "?left=1");
     } else if (f->result == FLOW_INSIDE && a->had) { /* then it goes in with what it has */
@@ -363,6 +379,7 @@ static const struct scene {
     { "no-show", PAGE_NO_SHOW, 0, 0, 0, -1, 0, false },
     { "lost", PAGE_LOST, 0, 0, 0, -1, 0, false },
     { "refused", PAGE_REFUSED, 0, 0, 0, -1, 0, false },
+    { "other-device", PAGE_OTHER_DEVICE, 0, 0, 0, -1, 0, false },
     { "cookies", PAGE_COOKIES, 0, 0, 0, -1, 0, false },
     { "door", PAGE_DOOR, 0, 0, 0, -1, 0, false },
     { "work", PAGE_WORK, 0, 0, 0, -1, 0, false },

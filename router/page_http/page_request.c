@@ -9,6 +9,7 @@
 #include "common/http/cookie.h"
 #include "router/calls/bearer.h"
 #include "router/calls/challenge.h"
+#include "router/calls/device.h"
 #include "router/calls/join.h"
 #include "router/calls/ticket.h"
 #include "router/gate/visit.h"
@@ -25,6 +26,7 @@ struct asked { /* content of a request */
     struct slice form;               /* body of a POST */
     bool has_token;
     struct token token;
+    struct token others; /* device 0: none; a ticket that another device may use */
     char text[TOKEN_TEXT_LEN];
     struct join_body join; /* body that it joins with */
     unsigned lane;
@@ -75,9 +77,19 @@ static bool is_ticket(struct router *r, const struct asked *x, const char *p, si
     return routes_owner(r->routes, t->seg, &o) < 0 || o.queue == x->queue;
 }
 
+/* A ticket of another device is remembered for the page that says so. */
+static bool is_own(struct router *r, struct asked *x, const struct token *t)
+{
+    if (SQ_LIKELY(t->device == 0) || device_of(r, x->q, t) != DEVICE_OTHER)
+        return true;
+    if (x->others.device == 0)
+        x->others = *t;
+    return false;
+}
+
 static bool take_token(struct router *r, struct asked *x, const char *p, size_t n)
 {
-    if (!is_ticket(r, x, p, n, &x->token))
+    if (!is_ticket(r, x, p, n, &x->token) || !is_own(r, x, &x->token))
         return false;
     memcpy(x->text, p, TOKEN_TEXT_LEN);
     x->has_token = true;
@@ -153,6 +165,8 @@ static void begin(struct router *r, struct httpd_req *req, struct asked *x)
     rf->page = x->a;
     x->a = NULL;
     if (rf->page->joins) {
+        if (x->queue->map.bind == BIND_DEVICE)
+            device_join(r, req, x->q, x->queue, &x->join, (struct slice){ 0 });
         join_flow(r, rf, x->queue, &x->join, x->lane);
     } else if (rf->page->act == ACT_LEAVE) {
         r->counts.leaves++;
@@ -238,6 +252,8 @@ static bool use_claim(struct router *r, struct httpd_req *req, struct asked *x)
     const char *why;
     int rc = join_lane(r, x->queue, &x->join, &x->lane, &why);
 
+    if (rc == 0 && !join_may_replace(r, x->q, &x->join, &why))
+        rc = SQ_EAUTH;
     if (rc == 0) {
         x->a->claimed = true;
         x->a->had = x->has_token;
@@ -248,6 +264,18 @@ static bool use_claim(struct router *r, struct httpd_req *req, struct asked *x)
         return false;
     }
     return true;
+}
+
+/* The ticket belongs to another device: nobody joins anew by looking. */
+static void show_other(struct router *r, struct httpd_req *req, struct asked *x)
+{
+    struct page_view v = page_view_of(r, x->a, x->queue, PAGE_OTHER_DEVICE);
+
+    r->counts.other_device++;
+    v.ticket_seg = x->others.seg;
+    v.ticket_number = x->others.number;
+    page_show(r, &v);
+    router_answer(r, req);
 }
 
 static void show_closed(struct router *r, struct httpd_req *req, struct asked *x)
@@ -277,6 +305,8 @@ static void get(struct router *r, struct httpd_req *req, struct asked *x)
     over_ms = x->has_token ? ticket_over_ms(r, &x->token) : 0;
     if (over_ms > 0)
         show(r, req, x, PAGE_TOO_FAST, over_ms > 1000 ? over_ms : 1000);
+    else if (!x->has_token && !x->a->claimed && x->others.device != 0)
+        show_other(r, req, x);
     else if (x->has_token)
         begin(r, req, x);
     else if (has_flag(x->q->query, "left"))

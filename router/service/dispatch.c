@@ -87,7 +87,7 @@ static bool start(struct router *r, struct httpd_req *req, const struct http_req
 {
     switch (a->call) {
     case API_POLL:
-        poll_start(r, req, a->arg);
+        poll_start(r, req, q, a->arg);
         return true;
     case API_EVENTS:
         events_start(r, req, q, a->arg);
@@ -96,7 +96,7 @@ static bool start(struct router *r, struct httpd_req *req, const struct http_req
         join_start(r, req, q, a->arg);
         return true;
     case API_LEAVE:
-        leave_start(r, req, a->arg);
+        leave_start(r, req, q, a->arg);
         return true;
     case API_QUEUE:
         queue_get(r, req, a->arg);

@@ -20,6 +20,8 @@ static const struct metric_row own[] = {
     ROW("pass_signatures_total", COUNTER, pass_checks,
         "Pass signatures verified; the rest came from the cache"),
     ROW("forged_tokens_total", COUNTER, forged, "Tokens that are not ours or are malformed"),
+    ROW("other_device_total", COUNTER, other_device,
+        "Tickets and passes refused since another device showed them"),
     ROW("unavailable_total", COUNTER, unavailable, "Requests answered with queue_unavailable"),
     ROW("full_total", COUNTER, full, "Requests answered with queue_full"),
     ROW("asks_lost_total", COUNTER, lost,

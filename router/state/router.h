@@ -39,6 +39,7 @@ enum waiter { WAITS_FLOW, WAITS_TASK, WAITS_PASSING, WAITS_UPLOAD };
 struct router_counts {             /* ever */
     uint64_t joins, polls, leaves; /* requests that became flows */
     uint64_t forged;               /* tokens that are not ours */
+    uint64_t other_device;         /* tickets and passes shown by another device than theirs */
     uint64_t unavailable, full;    /* how flows ended */
     uint64_t lost, overdue;        /* links broken under them; time limits reached */
     uint64_t retries;              /* flows that had to wait or ask again */

@@ -46,6 +46,17 @@ static void append_wait(struct append_ans *a)
     a->poll_after_ms = DIR_WAIT_MS;
 }
 
+/* Does x work with another device than the join's? */
+static bool is_alien(const struct append_req *r, const struct subject *x)
+{
+    size_t own = subject_head(x->text, x->len), asks = subject_head(r->subject, r->subject_len);
+    struct bound a, b;
+
+    return own > 0 && asks > 0 && bound_read(&a, x->text + 2, own - 2) &&
+           bound_read(&b, r->subject + 2, asks - 2) && a.device[0] != '\0' && b.device[0] != '\0' &&
+           strcmp(a.device, b.device) != 0;
+}
+
 /* false: this subject has no live ticket here. */
 static bool append_existing(struct segtab *t, const struct seg *g,
                             const struct append_req *r, struct append_ans *a)
@@ -77,6 +88,8 @@ static bool append_existing(struct segtab *t, const struct seg *g,
         a->position = p.position;
         a->poll_after_ms = p.poll_after_ms;
     }
+    if (SQ_UNLIKELY(is_alien(r, x)))
+        a->position = APPEND_ALIEN;
     return true;
 }
 

@@ -60,6 +60,7 @@ static struct { /* challenges of the queue in the next map and figures; told: jo
     uint32_t mode, from, per_address, keys, level, told, suspects;
     struct suspect_row suspect; /* the first that the manager heard of */
 } challenged;
+static uint32_t queue_binds; /* enum queue_bind of the queue in the next map */
 static char claim_file[100];
 static struct cfg_list allow_origins;    /* of the router */
 static struct cfg_list trusted_proxies;  /* likewise */
@@ -98,7 +99,7 @@ static void send_map(uint64_t from, uint64_t version, uint8_t state, bool with_n
                            .challenge_mode = challenged.mode, .challenge_from = challenged.from,
                            .challenge_per_address = challenged.per_address,
                            .challenge_keys = challenged.keys, .suspects = challenged.suspects,
-                           .suspects_from = 5, .suspects_places = 100 };
+                           .suspects_from = 5, .suspects_places = 100, .bind = queue_binds };
     struct msg m = { .type = MSG_MAP };
 
     m.map = (struct msg_map) { .format = w.map_format,
@@ -195,6 +196,10 @@ static void append(const struct append_req *q, struct append_ans *a)
              q->subject_len > 0 ? q->subject : "");
     if (q->subject_len == 5 && memcmp(q->subject, "known", 5) == 0)
         a->state = APPEND_EXISTING;
+    if (q->subject_len > 5 && memcmp(q->subject + q->subject_len - 5, "alien", 5) == 0) {
+        a->state = APPEND_EXISTING;
+        a->position = APPEND_ALIEN;
+    }
     if (w.sealed && q->seg == 1)
         *a = (struct append_ans) { .state = APPEND_SEALED, .next = 2 };
 }

@@ -236,6 +236,10 @@ costs() { "$BIN/segqctl" --dir "$C" status login | grep -q 'joins cost work sinc
 wait_for 10 "  the status says so" costs
 "$BIN/segqctl" --dir "$C" challenge login off >"$DIR/out" 2>&1
 said "  from -> to" 'challenge'
+page=docs/devices.md
+type_in "a ticket of one device, typed" '  - name: login' "s|^segqctl|'$BIN/segqctl' --dir '$C'|"
+said "  is refused another" '"code":"other_device",.*"ticket":"[0-9]+-[0-9]+"'
+"$BIN/segqctl" --dir "$C" queue set login bind=none >"$DIR/out" 2>&1
 
 # ---- growing: another router and another segment node
 page=docs/operations.md

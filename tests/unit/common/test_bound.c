@@ -27,10 +27,11 @@ Test(bound, it_reads_as_it_was_written)
     read_back((struct bound){ .once = true }, "1 ");
     read_back((struct bound){ .htm = "GET" }, "-GET ");
     read_back((struct bound){ .htu = "/api/images" }, "- /api/images");
-    read_back((struct bound){ true, "POST", "/a/" }, "1POST /a/");
+    read_back((struct bound){ .once = true, .htm = "POST", .htu = "/a/" }, "1POST /a/");
     memset(longest.htm, 'A', BOUND_HTM_MAX);
     memset(longest.htu, 'a', BOUND_HTU_MAX);
     longest.htu[0] = '/';
+    device_id("AAECAwQFBgcICQoLDA0ODw", longest.device);
     cr_expect_eq(bound_write(&longest, out), BOUND_MAX);
     cr_expect_eq(bound_write(&(struct bound){ 0 }, out), 0, "bound to nothing");
 }
@@ -64,7 +65,7 @@ static int made(const struct bound *b)
 
 Test(bound, a_pass_says_what_it_is_bound_to)
 {
-    const struct bound b = { true, "POST", "/api/images" };
+    const struct bound b = { .once = true, .htm = "POST", .htu = "/api/images" };
     struct pass_view v;
     int n;
 
@@ -78,6 +79,49 @@ Test(bound, a_pass_says_what_it_is_bound_to)
     n = made(NULL);
     cr_assert_eq(pass_check(&v, jwt, (size_t)n, &key.public, 1), 0);
     cr_expect_not(v.is_bound);
+}
+
+#define SECRET "AAECAwQFBgcICQoLDA0ODw"
+
+Test(bound, a_device_stands_behind_the_rest)
+{
+    struct bound b = { .htm = "GET", .htu = "/a" }, c;
+    char out[BOUND_MAX], id[DEVICE_LEN + 1];
+    struct pass_view v;
+    size_t n;
+    int k;
+
+    cr_assert_geq(sodium_init(), 0);
+    device_id(SECRET, b.device);
+    cr_expect_str_eq(b.device, "XSYR1aTdK0Cyd9_bXs9bSQ", "half of the SHA-256 of the text");
+    n = bound_write(&b, out);
+    cr_assert_eq(n, 7 + 1 + DEVICE_LEN);
+    cr_assert(bound_read(&c, out, n));
+    cr_expect_str_eq(c.device, b.device);
+    cr_expect_str_eq(c.htu, "/a");
+    cr_expect_not(bound_read(&c, out, n - 1), "a character is missing");
+    strcpy(b.htm, "");
+    strcpy(b.htu, "");
+    n = bound_write(&b, out);
+    cr_assert(bound_read(&c, out, n));
+    strcpy(id, b.device);
+    cr_expect_str_eq(c.device, id);
+    cr_expect(bound_is_none(&c), "nothing of a request");
+    k = made(&b);
+    cr_assert_gt(k, 0);
+    cr_assert_eq(pass_check(&v, jwt, (size_t)k, &key.public, 1), 0);
+    cr_expect_not(v.is_bound);
+    cr_expect_str_eq(v.bound.device, id);
+}
+
+Test(bound, texts_of_devices_have_one_spelling)
+{
+    cr_expect(device_text_ok(SECRET, DEVICE_LEN));
+    cr_expect_not(device_text_ok(SECRET, DEVICE_LEN - 1));
+    cr_expect_not(device_text_ok("AAECAwQFBgcICQoLDA0ODx", DEVICE_LEN), "spare bits");
+    cr_expect_not(device_text_ok("AAECAwQFBgcICQoLDA0OD=", DEVICE_LEN));
+    cr_expect_not(device_text_ok("AAECAwQFBgcICQoLDA0O w", DEVICE_LEN));
+    cr_expect_not(device_text_ok("", 0));
 }
 
 Test(bound, it_stands_before_the_name_of_a_ticket)

@@ -89,6 +89,69 @@ Test(token, round_trips)
     }
 }
 
+#define SECRET "AAECAwQFBgcICQoLDA0ODw"
+
+Test(token, one_that_is_bound_names_its_device)
+{
+    struct token_key k = key_00_0f(), next = k;
+    struct rng r;
+
+    rng_seed(&r, 13);
+    next.mac[0] ^= 1;
+    for (unsigned i = 0; i < 2000; i++) {
+        struct token t = random_token(&r), back = { 0 };
+        char text[TOKEN_TEXT_LEN];
+
+        t.device = rng_u64(&r) | 1;
+        token_write(&t, &k, text);
+        cr_assert_eq(token_read(&back, &k, text, sizeof(text)), TOKEN_BOUND);
+        cr_assert(back.seg == t.seg && back.number == t.number && back.device == t.device &&
+                  back.subject_hash == t.subject_hash && back.issued_s == t.issued_s &&
+                  back.client == t.client);
+        cr_assert_eq(token_read(&back, &next, text, sizeof(text)), SQ_EAUTH);
+    }
+}
+
+Test(token, no_character_of_one_that_is_bound_may_be_another)
+{
+    struct token_key k = key_00_0f();
+    struct rng r;
+
+    rng_seed(&r, 14);
+    for (unsigned round = 0; round < 20; round++) {
+        struct token t = random_token(&r), back;
+        char text[TOKEN_TEXT_LEN];
+
+        t.device = 1;
+        token_write(&t, &k, text);
+        for (unsigned i = 0; i < TOKEN_TEXT_LEN; i++) {
+            char was = text[i];
+
+            for (int c = 0; c < 256; c++) {
+                text[i] = (char)c;
+                if (text[i] != was)
+                    cr_assert_lt(token_read(&back, &k, text, sizeof(text)), 0);
+            }
+            text[i] = was;
+        }
+    }
+}
+
+Test(token, a_device_is_named_under_each_key)
+{
+    struct token_key was = key_00_0f(), both = was;
+    uint64_t name = token_device(&was, false, SECRET);
+
+    cr_assert_geq(sodium_init(), 0);
+    both.mac[0] ^= 1;
+    both.has_other = true;
+    memcpy(both.other_mac, was.mac, sizeof(was.mac));
+    cr_expect(name != 0 && name >> 56 == 0);
+    cr_expect_neq(token_device(&both, false, SECRET), name);
+    cr_expect_eq(token_device(&both, true, SECRET), name);
+    cr_expect_neq(token_device(&was, false, "AAECAwQFBgcICQoLDA0ODg"), name);
+}
+
 Test(token, every_other_character_anywhere_is_refused)
 {
     struct token_key k = key_00_0f();
@@ -211,6 +274,6 @@ Test(token, another_version_is_refused_in_spite_of_its_mac)
         sodium_bin2base64(text, sizeof(text), raw, n,
                           sodium_base64_VARIANT_URLSAFE_NO_PADDING);
         cr_expect_eq(token_read(&back, &k, text, TOKEN_TEXT_LEN),
-                     version == 1 ? 0 : SQ_EINVAL, "version %u", version);
+                     version == 1 ? 0 : version == 2 ? SQ_EAUTH : SQ_EINVAL, "version %u", version);
     }
 }

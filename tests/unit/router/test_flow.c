@@ -54,6 +54,25 @@ Test(flow, join_with_a_live_ticket_returns_it)
     cr_expect(f.position == 3 && f.poll_after_ms == 700);
 }
 
+/* The node that has it knows whose it is; then it is asked how it stands. */
+Test(flow, a_join_of_a_device_asks_the_node_that_has_its_ticket)
+{
+    struct flow f = join(0);
+    struct append_ans a = { .state = APPEND_EXISTING, .seg = 9, .number = 1, .client = CLIENT_GAME };
+    struct place_ans p = { .state = PLACE_WAITING, .position = 3, .poll_after_ms = 700 };
+
+    f.token.device = 77;
+    flow_append_ans(&f, r, &a, 1);
+    cr_expect(ASKS(f, 1, 11) && f.asks == FLOW_JOIN);
+    cr_expect_eq(f.token.client, CLIENT_MOBILE, "as the join had said");
+    a.position = APPEND_ALIEN;
+    flow_append_ans(&f, r, &a, 2);
+    cr_expect(ASKS(f, 1, 9) && f.asks == FLOW_POLL);
+    flow_place_ans(&f, r, &p, 3);
+    cr_expect(IS_DONE(f, FLOW_EXISTING) && f.alien);
+    cr_expect(f.token.device == 77 && f.token.number == 1);
+}
+
 Test(flow, an_ended_ticket_is_joined_anew)
 {
     struct flow f = join(0);

@@ -421,6 +421,34 @@ Test(node, a_subject_has_one_ticket)
 }
 
 /* A key is nobody's name: it finds the ticket again, and passes do not say it. */
+/* ann, who joins with that device: a letter, 21 times; 0: she says none. */
+static struct append_ans ann_of(char device)
+{
+    char name[64];
+    struct append_req q = { .seg = 1, .subject = name, .subject_hash = 7 };
+    struct append_ans a;
+
+    if (device != 0)
+        snprintf(name, sizeof(name), "\x02%c-  %.*sAann", 3 + DEVICE_LEN, DEVICE_LEN - 1,
+                 device == 'a' ? "aaaaaaaaaaaaaaaaaaaaa" : "bbbbbbbbbbbbbbbbbbbbb");
+    else
+        strcpy(name, "ann");
+    q.subject_len = (uint8_t)strlen(name);
+    segtab_append(r->t[0], r->now, &q, 1, &a, &r->mem);
+    return a;
+}
+
+Test(node, a_subject_has_one_device)
+{
+    struct append_ans a = ann_of('a'), b = ann_of('a'), c = ann_of('b');
+
+    cr_expect(a.state == APPEND_OK && b.state == APPEND_EXISTING && c.state == APPEND_EXISTING);
+    cr_expect_eq(b.position, 1);
+    cr_expect_eq(c.position, APPEND_ALIEN);
+    cr_expect_eq(c.number, a.number);
+    cr_expect_eq(ann_of(0).position, 1, "a join that names no device");
+}
+
 Test(node, an_idempotency_key_lives_until_a_later_poll)
 {
     struct append_ans a = rig_join_as(r, 0, 1, "\001key"), b;

@@ -1,0 +1,42 @@
+/* device.h: tickets and passes that work only with the device that joined (`bind: device` of a
+ * queue). Shell: the cookies of a request, the router's keys and map.
+ *
+ * A join sets the cookie segq_device_QUEUE: 128 random bits, for scripts invisible. The ticket's token
+ * carries its short name (ticket/token.h), what is kept of the ticket and its pass carry its id
+ * (ticket/bound.h): so every router and every gate knows the device by what is shown, and nobody
+ * keeps a table of them.
+ *
+ * A cookie for each queue: two tabs that join two queues at once would overwrite a common one, and one
+ * of the two places would be lost. A join that comes again with its Idempotency-Key, without the cookie
+ * that was lost with the first answer, gets the same bits: they are made of the key then. */
+#ifndef SEGQ_ROUTER_CALLS_DEVICE_H
+#define SEGQ_ROUTER_CALLS_DEVICE_H
+
+#include "router/api/json_body.h"
+#include "router/links/flows.h"
+
+enum device_word {
+    DEVICE_SAME,  /* or its queue is not bound, or gone */
+    DEVICE_OTHER,
+    DEVICE_UNSURE, /* the map does not know its queue yet */
+};
+
+/* Does the request come from the device of t, which TOKEN_BOUND came with? */
+enum device_word device_of(const struct router *r, const struct http_req *q, const struct token *t);
+/* The same for a call of the API; false: it has been answered. */
+SQ_CHECK bool device_may(struct router *r, struct httpd_req *req, const struct http_req *q,
+                         const struct token *t);
+/* The same of a good pass. */
+bool device_may_pass(const struct router *r, const struct http_req *q, const struct known_pass *x);
+
+/* Gives a join of a queue with BIND_DEVICE the device of its request. key: its Idempotency-Key; p NULL: none. */
+void device_join(const struct router *r, struct httpd_req *req, const struct http_req *q,
+                 const struct route_queue *queue, struct join_body *b, struct slice key);
+/* Puts it into the head of b, and into the token and text of its flow. */
+void device_bind(const struct router *r, struct rflow *rf, struct join_body *b);
+/* The cookie, into r->ans, behind a join. */
+void device_put_cookie(struct router *r, const struct rflow *rf, const char *queue);
+/* Composes the refusal, and counts it. */
+void device_refuse(struct router *r, seg_id seg, uint32_t number);
+
+#endif

@@ -1,0 +1,217 @@
+/* test_device_http.c: tickets and passes that work only with the device that joined, at a whole router:
+ * over the API, at the page, at the gate. */
+#include "tests/lib/passrig.h"
+
+static void set_up(void)
+{
+    queue_binds = BIND_DEVICE;
+    pass_setup();
+}
+
+TestSuite(device_http, .init = set_up, .fini = teardown, .timeout = 60);
+
+#define JOINS  "/v1/queues/login/tickets"
+#define COOKIE "segq_device_login"
+#define SECRET "AAECAwQFBgcICQoLDA0ODw"
+
+/* The cookie that the last answer sets; "": none. */
+static const char *cookie(void)
+{
+    static char v[DEVICE_LEN + 1];
+    const char *at = strstr(got, "\r\nSet-Cookie: " COOKIE "=");
+
+    v[0] = '\0';
+    if (at != NULL)
+        snprintf(v, sizeof(v), "%s", at + strlen("\r\nSet-Cookie: " COOKIE "="));
+    return v;
+}
+
+static const char *with(const char *secret)
+{
+    static char line[200];
+
+    snprintf(line, sizeof(line), "Cookie: a=b; " COOKIE "=%s\r\n", secret);
+    return line;
+}
+
+/* Path of the ticket that the last answer is about. */
+static const char *path(void)
+{
+    static char p[100];
+
+    snprintf(p, sizeof(p), "/v1/tickets/%s", str("token"));
+    return p;
+}
+
+static void new_map(uint64_t version)
+{
+    send_map(version - 1, version, QUEUE_OPEN, false);
+    UNTIL(routes_version(w.r->routes) == version);
+}
+
+Test(device_http, a_ticket_works_with_the_cookie_of_its_join)
+{
+    char secret[DEVICE_LEN + 1], mine[100];
+
+    cr_assert_eq(call("POST", JOINS, ""), 201, "%s", got);
+    strcpy(secret, cookie());
+    strcpy(mine, path());
+    cr_assert(device_text_ok(secret, strlen(secret)));
+    cr_expect_not_null(strstr(got, "; Path=/; HttpOnly; SameSite=Lax\r\n"));
+    cr_expect_eq(call_with("GET", mine, with(secret), ""), 200, "%s", got);
+    cr_expect_eq(num("position"), 0, "the made-up node's: its number is 0");
+    cr_expect_eq(call("GET", mine, ""), 403);
+    cr_expect_str_eq(str("code"), "other_device");
+    cr_expect_str_eq(str("ticket"), "1-0");
+    cr_expect_eq(call_with("GET", mine, with(SECRET), ""), 403);
+    cr_expect_eq(call_with("GET", mine, with("short"), ""), 403);
+    cr_expect_eq(call("DELETE", mine, ""), 403);
+    cr_expect_eq(w.drops, 0, "its place is kept");
+    strcat(mine, "/events");
+    cr_expect_eq(call("GET", mine, ""), 403);
+    cr_expect_eq(w.r->counts.other_device, 5);
+    mine[strlen(mine) - strlen("/events")] = '\0';
+    cr_expect_eq(call_with("DELETE", mine, with(secret), ""), 204);
+}
+
+Test(device_http, a_cookie_that_is_there_is_used_again)
+{
+    static const char line[] = "Cookie: " COOKIE "=rubbish\r\nCookie: " COOKIE "=" SECRET "\r\n";
+    char mine[100];
+
+    cr_assert_eq(call_with("POST", JOINS, with(SECRET), ""), 201);
+    strcpy(mine, path());
+    cr_expect_str_eq(cookie(), SECRET);
+    cr_expect_eq(call_with("GET", mine, line, ""), 200, "of another path or domain");
+    cr_expect_eq(w.r->counts.other_device, 0);
+}
+
+Test(device_http, the_same_join_again_is_the_same_device)
+{
+    static const char key[] = "Idempotency-Key: 0123456789abcdef\r\n";
+    char first[DEVICE_LEN + 1];
+
+    cr_assert_eq(call_with("POST", JOINS, key, ""), 201);
+    strcpy(first, cookie());
+    cr_assert_eq(call_with("POST", JOINS, key, ""), 201);
+    cr_expect_str_eq(cookie(), first, "its answer was lost");
+    cr_assert_eq(call_with("POST", JOINS, "Idempotency-Key: 0123456789abcdeg\r\n", ""), 201);
+    cr_expect_str_neq(cookie(), first);
+    cr_assert_eq(call_with("POST", JOINS, key, "{\"subject\":\"ann\"}"), 201);
+    strcpy(first, cookie());
+    cr_assert_eq(call_with("POST", JOINS, key, "{\"subject\":\"ann\"}"), 201);
+    cr_expect_str_eq(cookie(), first);
+}
+
+Test(device_http, what_is_kept_of_it_has_the_id)
+{
+    char id[DEVICE_LEN + 1], want[100];
+
+    device_id(SECRET, id);
+    cr_assert_eq(call_with("POST", JOINS, with(SECRET), "{\"subject\":\"ann\"}"), 201);
+    snprintf(want, sizeof(want), "\x02%c-  %sann", 3 + DEVICE_LEN, id);
+    cr_expect_str_eq(w.last_subject, want);
+    cr_assert_eq(call_with("POST", "/v1/queues/login/tasks", with(SECRET),
+                           "{\"kind\":\"permit\",\"htm\":\"GET\",\"htu\":\"/a\"}"), 201);
+    snprintf(want, sizeof(want), "\x02%c-GET /a %s", 8 + DEVICE_LEN, id);
+    cr_expect_str_eq(w.last_subject, want);
+    cr_expect_neq(w.last_append.subject_hash, 0);
+}
+
+Test(device_http, a_head_that_is_too_long_is_refused)
+{
+    char body[300], htu[101];
+
+    memset(htu, 'a', 100);
+    htu[0] = '/';
+    htu[100] = '\0';
+    snprintf(body, sizeof(body), "{\"kind\":\"permit\",\"htm\":\"GET\",\"htu\":\"%s\"}", htu);
+    cr_expect_eq(call("POST", "/v1/queues/login/tasks", body), 400);
+    htu[80] = '\0';
+    snprintf(body, sizeof(body), "{\"kind\":\"permit\",\"htm\":\"GET\",\"htu\":\"%s\"}", htu);
+    cr_expect_eq(call("POST", "/v1/queues/login/tasks", body), 201, "%s", got);
+}
+
+Test(device_http, a_place_that_another_device_has_by_that_name_is_refused)
+{
+    cr_expect_eq(call("POST", JOINS, "{\"subject\":\"alien\"}"), 403);
+    cr_expect_str_eq(str("code"), "other_device");
+    cr_expect_str_eq(cookie(), "");
+}
+
+Test(device_http, without_bind_nothing_is_asked_of_it)
+{
+    char mine[100];
+
+    cr_assert_eq(call("POST", JOINS, ""), 201);
+    strcpy(mine, path());
+    cr_expect_eq(call("GET", mine, ""), 403);
+    queue_binds = BIND_NONE;
+    new_map(6);
+    cr_expect_eq(call("GET", mine, ""), 200, "the operator has changed it");
+    cr_assert_eq(call("POST", JOINS, ""), 201);
+    cr_expect_str_eq(cookie(), "");
+    strcpy(mine, path());
+    queue_binds = BIND_DEVICE;
+    new_map(7);
+    cr_expect_eq(call("GET", mine, ""), 200, "a ticket from before works with any");
+}
+
+/* ---- the page ---- */
+
+#define LOOKS "Sec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n"
+
+Test(device_http, the_page_shows_its_own_place_only)
+{
+    char secret[DEVICE_LEN + 1], token[TOKEN_TEXT_LEN + 1], line[400];
+
+    cr_assert_eq(call_with("GET", "/q/login", LOOKS, ""), 200);
+    strcpy(secret, cookie());
+    cr_assert_eq(strlen(secret), DEVICE_LEN);
+    snprintf(token, sizeof(token), "%s", strstr(got, "Set-Cookie: segq_ticket=") + strlen("Set-Cookie: segq_ticket="));
+    snprintf(line, sizeof(line), LOOKS "Cookie: segq_ticket=%s; " COOKIE "=%s\r\n", token, secret);
+    cr_expect_eq(call_with("GET", "/q/login", line, ""), 200);
+    cr_expect_not_null(strstr(got, "class=\"waiting"));
+    snprintf(line, sizeof(line), LOOKS "Cookie: segq_ticket=%s\r\n", token);
+    cr_expect_eq(call_with("GET", "/q/login", line, ""), 403);
+    cr_expect_not_null(strstr(got, "class=\"other_device\""));
+    cr_expect_not_null(strstr(got, "<code>1-0</code>"));
+    cr_expect_eq(w.appends, 1, "nobody joins by looking");
+    snprintf(line, sizeof(line), LOOKS "Cookie: segq_ticket=%s\r\nSec-Fetch-Site: same-origin\r\n", token);
+    cr_expect_eq(call_with("POST", "/q/login/leave", line, "token="), 303);
+    cr_expect_eq(w.drops, 0);
+    cr_expect_eq(call_with("POST", "/q/login/join", line, "key=0123456789abcdef"), 303);
+    cr_expect_eq(w.appends, 2, "a place of its own");
+    cr_expect_eq(strlen(cookie()), DEVICE_LEN);
+}
+
+/* ---- the gate ---- */
+
+Test(device_http, a_pass_is_let_in_with_its_device)
+{
+    struct bound b = { 0 };
+    int64_t now = router_wall_s();
+    struct pass_claims c = { .iss = "segq", .aud = "login", .lane = "default", .seg = 1, .number = 5,
+                             .iat_s = now, .exp_s = now + 300, .bound = &b };
+    char line[2000];
+    const char *pass;
+
+    device_id(SECRET, b.device);
+    pass = pass_of(&c);
+    w.cfg.replica_fresh = 250;
+    snprintf(line, sizeof(line), "Cookie: segq_pass=%s; " COOKIE "=" SECRET "\r\n", pass);
+    cr_expect_eq(call_with("GET", "/v1/verify?queue=login", line, ""), 204);
+    cr_expect_null(strstr(got, "X-Segq-Keep"), "no gate gives this by itself");
+    cr_expect_eq(call_with("GET", "/v1/verify?queue=login", line, ""), 204);
+    cr_expect_eq(w.r->counts.pass_checks, 1, "its signature is remembered");
+    snprintf(line, sizeof(line), "Cookie: segq_pass=%s\r\n", pass);
+    cr_expect_eq(call_with("GET", "/v1/verify?queue=login", line, ""), 403);
+    cr_expect_str_eq(str("code"), "other_device");
+    cr_expect_eq(call_with("POST", "/v1/session", line, "command=release"), 403);
+    cr_expect_eq(w.n_sess, 0);
+    snprintf(line, sizeof(line), "Cookie: segq_pass=%s; " COOKIE "=%.21sg\r\n", pass, SECRET);
+    cr_expect_eq(call_with("GET", "/v1/verify?queue=login", line, ""), 403);
+    queue_binds = BIND_NONE;
+    new_map(6);
+    cr_expect_eq(call_with("GET", "/v1/verify?queue=login", line, ""), 204);
+}

@@ -93,7 +93,7 @@ ROOMS = {
     "task/store": (PURE, ["common/base", "common/task", "task/containers"]),
     "task/keys": (PURE, ["common/base", "common/task", "task/containers", "task/store"]),
     "task/bodies": (MIXED, ["common/base", "common/task", "common/journal"]),
-    "task/engine": (PURE, ["common/base", "common/task", "task/containers", "task/store", "task/keys"]),
+    "task/engine": (PURE, ["common/base", "common/task", "common/recur", "task/containers", "task/store", "task/keys"]),
     "task/schedules": (PURE, CALM + ["common/submit", "common/recur", "task/store"]),
     "task/calls": (PURE, CALM + ["common/recur", "task/containers", "task/store"]),
     "task/out": (MIXED, ["common/base", "common/http", "common/net", "common/task", "task/calls"]),

@@ -71,10 +71,19 @@ static bool has_unit_rates(const struct key_limit *v, uint32_t n)
     return any != 0;
 }
 
-/* Without rates in units a release that does not know them reads the list. */
+static bool has_windows(const struct key_limit *v, uint32_t n)
+{
+    uint64_t any = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        any |= v[i].windows;
+    return any != 0;
+}
+
+/* Without rates in units, without windows, a release that does not know them reads the list. */
 void key_limits_encode(const struct key_limit *v, uint32_t n, struct buf *b)
 {
-    uint64_t numbers = has_unit_rates(v, n) ? N_NUMBERS : N_NUMBERS - KEY_LIMIT_LATER;
+    uint64_t numbers = has_unit_rates(v, n) ? N_NUMBERS - !has_windows(v, n) : N_NUMBERS - KEY_LIMIT_LATER;
 
     if (n == 0)
         return;

@@ -22,10 +22,11 @@
     X(at_once, TASKS_MAX)     /* 0: any */                                               \
     X(weight, KEY_WEIGHT_MAX) /* among its neighbours; 0 is 1 */                         \
     X(paused, 1)              /* nothing of it starts */                                 \
-    KEY_UNIT_RATE(X, 1) KEY_UNIT_RATE(X, 2) KEY_UNIT_RATE(X, 3)
+    KEY_UNIT_RATE(X, 1) KEY_UNIT_RATE(X, 2) KEY_UNIT_RATE(X, 3)                          \
+    X(windows, (1u << LIMIT_WINDOWS) - 1) /* zones of calendar windows (rules.h) */
 #define KEY_UNIT_RATE(X, i) /* struct unit_rate_numbers */                               \
     X(units_##i, RATE_UNITS_MAX) X(per_##i, RATE_NPERS - 1) X(room_##i, RATE_UNITS_MAX)
-#define KEY_LIMIT_LATER (3 * UNIT_RATES_MAX) /* behind `paused`: not written where they are 0 */
+#define KEY_LIMIT_LATER (3 * UNIT_RATES_MAX + 1) /* behind `paused`: not written where they are 0 */
 
 struct key_limit {
     const char *queue; /* whose key is pinned; "": a pattern, of all queues of the pool */
@@ -37,7 +38,7 @@ struct key_limit {
 };
 
 /* Bytes of a limit, at most: its texts, each with a 0, and its numbers. */
-#define KEY_LIMIT_BYTES (TASK_NAME_MAX + KEY_TEXT_MAX + 2 + 5 + 3 + 4 + 2 + 1 + UNIT_RATES_MAX * (5 + 1 + 5))
+#define KEY_LIMIT_BYTES (TASK_NAME_MAX + KEY_TEXT_MAX + 2 + 5 + 3 + 4 + 2 + 1 + UNIT_RATES_MAX * (5 + 1 + 5) + 3)
 
 /* "tenant*", "tenant7/" and "*". */
 bool key_match_ok(const char *match);

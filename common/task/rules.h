@@ -53,6 +53,20 @@ enum rate_per { PER_SECOND, PER_MINUTE, PER_HOUR, PER_DAY, RATE_NPERS };
     X(p##_room_##i, 0, RATE_UNITS_MAX)
 #define UNIT_RATES(X, p) UNIT_RATE(X, p, 1) UNIT_RATE(X, p, 2) UNIT_RATE(X, p, 3)
 
+/* Calendar windows of the rates of a limit, ZONE_BITS for each rate: 0: it is sliding; else the number of the zone in whose
+ * minutes, hours or days it counts. */
+#define ZONE_BITS       5
+#define RATE_ZONES_MAX  ((1u << ZONE_BITS) - 1) /* zones of a partition, from 1 */
+#define LIMIT_WINDOWS   (ZONE_BITS * UNIT_RATES_MAX) /* bits */
+#define UNIT_WINDOWS    ((RATE_ZONES_MAX + 1) * RATE_NPERS)
+/* Number of a window of a partition; 0: none. */
+static inline uint8_t unit_window(uint64_t windows, unsigned rate, uint64_t per)
+{
+    uint64_t zone = windows >> (ZONE_BITS * rate) & RATE_ZONES_MAX;
+
+    return (uint8_t)(zone != 0 ? zone * RATE_NPERS + per : 0);
+}
+
 struct unit_rate_numbers { /* UNIT_RATES_MAX of them are those members */
     uint64_t units, per, room;
 };
@@ -98,8 +112,10 @@ struct unit_rate_numbers { /* UNIT_RATES_MAX of them are those members */
                                              * 0: any */                                 \
     UNIT_RATES(X, queue) UNIT_RATES(X, key) UNIT_RATES(X, below)                         \
     X(max_cost, 0, TASK_COST_MAX)           /* units of a new task; 0: any */             \
-    X(max_waiting_units, 0, WAITING_UNITS_MAX) /* units of a queue's tasks that wait; 0: any */
-#define TASK_RULES_LATER (3 * 3 * UNIT_RATES_MAX + 2) /* behind max_wait_ms: not written while they are 0 */
+    X(max_waiting_units, 0, WAITING_UNITS_MAX) /* units of a queue's tasks that wait; 0: any */ \
+    X(windows, 0, ((uint64_t)1 << LIMIT_WINDOWS * TASK_KEY_LEVELS) - 1) /* of the queue, keys, those below: \
+                                             * LIMIT_WINDOWS each */
+#define TASK_RULES_LATER (3 * 3 * UNIT_RATES_MAX + 3) /* behind max_wait_ms: not written while they are 0 */
 
 struct task_rules {
 #define X(m, least, most) uint64_t m;

@@ -193,7 +193,8 @@ MESSAGE(part_open, PartOpen, NULL, NUM(epoch), NUM(part), NUM(part_epoch), NAME(
         TEXT(eta_url, ENDPOINT_URL_MAX), NUM(eta_every_ms), NUM(eta_timeout_ms),
         TEXTS(eta_allow, n_eta_allow, eta_allow, 0, ENDPOINT_ALLOW_MAX, ENDPOINT_NET_MAX),
         ROWS(keys, n_keys, n_key, 0, KEY_LIMITS_MAX), COL_TEXT(keys, queue, key_queue, TASK_NAME_MAX),
-        COL_TEXT(keys, key, key, KEY_TEXT_MAX), KEY_LIMIT(KEY_COL))
+        COL_TEXT(keys, key, key, KEY_TEXT_MAX), KEY_LIMIT(KEY_COL)
+        TEXTS(zones, n_zones, zone, 0, RATE_ZONES_MAX, ZONE_NAME_MAX))
 
 MESSAGE(part_drop, PartDrop, NULL, NUM(epoch), NUM(part), NUM(part_epoch))
 

@@ -92,6 +92,8 @@ struct msg_part_open {
     const char **eta_allow; /* networks, like msg_endpoint.allow */
     uint32_t n_keys;
     struct key_limit *keys; /* limits of single keys: as a list of key_limit.h */
+    uint32_t n_zones;
+    const char **zones; /* zone 1 and up of `windows` of rules and keys; "": UTC */
 };
 
 /* Drops the node's copy, with its tasks: its pool is removed, or another node has it. */

@@ -166,6 +166,6 @@ int budget_def_check(const struct budget_def *d, struct err *e)
     if (rc == 0 && !budget_has_rate(d) && d->max_active == 0 && d->rates.n == 0)
         rc = err_set(e, SQ_EINVAL, "it needs rate_per_s, limits, max_active or rates");
     if (rc == 0)
-        rc = unit_rates_check(&d->rates, true, e);
+        rc = unit_rates_check(&d->rates, e);
     return rc < 0 ? err_wrap(e, "budget %s", d->name) : 0;
 }

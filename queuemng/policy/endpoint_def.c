@@ -432,10 +432,10 @@ static int remaining_check(const struct endpoint_def *d, struct err *e)
 static int rates_check(const struct endpoint_def *d, struct err *e)
 {
     const struct endpoint_target *t = d->targets.v;
-    int rc = unit_rates_check(&d->rates, true, e);
+    int rc = unit_rates_check(&d->rates, e);
 
     for (size_t i = 0; i < d->targets.n && rc == 0; i++)
-        rc = unit_rates_check(&t[i].rates, true, e);
+        rc = unit_rates_check(&t[i].rates, e);
     return rc == 0 ? 0 : err_wrap(e, "endpoint %s", d->name);
 }
 

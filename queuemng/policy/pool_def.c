@@ -142,11 +142,11 @@ static int check_keys(const struct pool_def *d, struct err *e)
 {
     const struct pool_key *k = d->keys.v;
 
-    if (unit_rates_check(&d->queue.rates, false, e) < 0 || unit_rates_check(&d->key.rates, false, e) < 0 ||
-        unit_rates_check(&d->subkey.rates, false, e) < 0)
+    if (unit_rates_check(&d->queue.rates, e) < 0 || unit_rates_check(&d->key.rates, e) < 0 ||
+        unit_rates_check(&d->subkey.rates, e) < 0)
         return err_wrap(e, "pool %s", d->match);
     for (size_t i = 0; i < d->keys.n; i++) {
-        if (unit_rates_check(&k[i].limit.rates, false, e) < 0)
+        if (unit_rates_check(&k[i].limit.rates, e) < 0)
             return err_wrap(e, "pool %s: keys.%zu", d->match, i);
         if (!key_match_ok(k[i].match))
             return err_set(e, SQ_EINVAL, "pool %s: keys.%zu: match: one level or two (a/b) of visible "
@@ -277,6 +277,12 @@ void pool_def_rules(const struct pool_def *d, struct task_rules *r)
         head_start[i] = (uint64_t)p[i < d->priorities.n ? i : d->priorities.n - 1].head_start_ms;
 }
 
+uint64_t pool_windows(const struct pool_def *d, struct rate_zones *z)
+{
+    return unit_rates_windows(&d->queue.rates, z) | unit_rates_windows(&d->key.rates, z) << LIMIT_WINDOWS |
+           unit_rates_windows(&d->subkey.rates, z) << 2 * LIMIT_WINDOWS;
+}
+
 /* Limits of a key in its pool. */
 static struct pool_key unpinned(const struct pool_def *d, char *key)
 {
@@ -288,11 +294,11 @@ static struct pool_key unpinned(const struct pool_def *d, char *key)
     return (struct pool_key){ key, strchr(key, '/') == NULL ? d->key : d->subkey, 1 };
 }
 
-struct key_limit pool_pin_limit(const struct pool_def *d, const struct key_pin *p)
+struct key_limit pool_pin_limit(const struct pool_def *d, const struct key_pin *p, struct rate_zones *z)
 {
     struct pool_key k = p->inherit ? unpinned(d, p->key)
                                    : (struct pool_key){ p->key, p->limit, p->weight };
-    struct key_limit l = pool_key_limit(&k);
+    struct key_limit l = pool_key_limit(&k, z);
 
     l.queue = p->queue;
     l.key = p->key;
@@ -366,7 +372,7 @@ int key_pin_check(const struct key_pin *p, struct err *e)
                        p->weight != 1))
         return err_set(e, SQ_EINVAL, "inherit: the key has the limits of its pool; with rate_per_s, "
                        "burst, max_concurrent, rates or weight of its own it must be false");
-    return unit_rates_check(&l->rates, false, e);
+    return unit_rates_check(&l->rates, e);
 }
 
 int key_pin_compare(const struct key_pin *a, const struct key_pin *b)
@@ -381,7 +387,7 @@ uint64_t per_1000_s(double rate_per_s)
     return (uint64_t)(rate_per_s * 1000 + 0.5);
 }
 
-struct key_limit pool_key_limit(const struct pool_key *k)
+struct key_limit pool_key_limit(const struct pool_key *k, struct rate_zones *z)
 {
     struct key_limit l = { .queue = "", .key = k->match,
                                .rate = per_1000_s(k->limit.rate_per_s),
@@ -390,5 +396,6 @@ struct key_limit pool_key_limit(const struct pool_key *k)
                                .weight = (uint64_t)k->weight };
 
     unit_rates_put(&k->limit.rates, &l.units_1);
+    l.windows = unit_rates_windows(&k->limit.rates, z);
     return l;
 }

@@ -40,7 +40,7 @@ int key_pin_compare(const struct key_pin *a, const struct key_pin *b);
 
 /* For task nodes. */
 uint64_t per_1000_s(double rate_per_s);
-struct key_limit pool_key_limit(const struct pool_key *k); /* text of it is k's */
+struct key_limit pool_key_limit(const struct pool_key *k, struct rate_zones *z); /* text of it is k's */
 
 #define POOL_KEYS_MAX (KEY_LIMITS_MAX - PINS_MAX) /* patterns of keys */
 
@@ -95,10 +95,12 @@ bool pool_tells_starts(const struct pool_def *d);
 bool pool_notify_on_ok(const struct pool_def *d);
 /* For task nodes; pool_def_check() has passed. */
 void pool_def_rules(const struct pool_def *d, struct task_rules *r);
+/* And `windows` of them. */
+uint64_t pool_windows(const struct pool_def *d, struct rate_zones *z);
 /* A partition's share of fallback_per_s, per 1000 s. */
 uint64_t pool_fallback(const struct pool_def *d);
 /* A pinned key's in this pool, for task nodes; its texts are p's. */
-struct key_limit pool_pin_limit(const struct pool_def *d, const struct key_pin *p);
+struct key_limit pool_pin_limit(const struct pool_def *d, const struct key_pin *p, struct rate_zones *z);
 /* Which one a queue's name is compared with first: names before patterns, long beginnings before
  * short ones. < 0: a's. */
 int pool_def_compare(const struct pool_def *a, const struct pool_def *b);

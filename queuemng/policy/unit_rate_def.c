@@ -53,7 +53,7 @@ const char *unit_rate_window(const struct unit_rate_def *r)
     return windows[r->window];
 }
 
-int unit_rates_check(const struct cfg_list *rates, bool calendar, struct err *e)
+int unit_rates_check(const struct cfg_list *rates, struct err *e)
 {
     const struct unit_rate_def *r = rates->v;
 
@@ -62,9 +62,6 @@ int unit_rates_check(const struct cfg_list *rates, bool calendar, struct err *e)
             return err_set(e, SQ_EINVAL, "rates: zone is of window: calendar");
         if (r[i].window == WINDOW_SLIDING)
             continue;
-        if (!calendar)
-            return err_set(e, SQ_EINVAL, "rates: window: calendar is for endpoints, their targets and budgets; here it is "
-                           "sliding");
         if (r[i].per == PER_SECOND)
             return err_set(e, SQ_EINVAL, "rates: a calendar window is a minute, an hour or a day");
         if (r[i].burst != 0)
@@ -78,4 +75,31 @@ int unit_rates_check(const struct cfg_list *rates, bool calendar, struct err *e)
 bool unit_rate_same_window(const struct unit_rate_def *a, const struct unit_rate_def *b)
 {
     return a->window == b->window && a->per == b->per && strcmp(a->zone, b->zone) == 0;
+}
+
+static uint64_t zone_number(struct rate_zones *z, const char *name)
+{
+    uint32_t i = 0;
+
+    name = strcmp(name, "UTC") == 0 ? "" : name;
+    while (i < z->n && strcmp(z->v[i], name) != 0)
+        i++;
+    if (i == RATE_ZONES_MAX) {
+        z->full = true;
+        return 0;
+    }
+    if (i == z->n)
+        z->v[z->n++] = name;
+    return i + 1;
+}
+
+uint64_t unit_rates_windows(const struct cfg_list *rates, struct rate_zones *z)
+{
+    const struct unit_rate_def *r = rates->v;
+    uint64_t packed = 0;
+
+    for (size_t i = 0; i < rates->n; i++)
+        if (r[i].window == WINDOW_CALENDAR)
+            packed |= zone_number(z, r[i].zone) << (ZONE_BITS * i);
+    return packed;
 }

@@ -6,6 +6,7 @@
 #include "common/base/log.h"
 #include "common/task/queue_name.h"
 #include "queuemng/state/defined.h"
+#include "queuemng/state/meters.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/moves.h"
@@ -124,6 +125,41 @@ static int check_least(const struct mpool *p, const struct pool_def *d, const st
                      "would be refused", d->match, (long long)d->max_cost, (long long)x->def.cost.min, d->endpoint);
 }
 
+static void add_zones(const struct pool_def *d, struct rate_zones *z)
+{
+    const struct pool_key *k = d->keys.v;
+
+    (void)pool_windows(d, z);
+    for (size_t i = 0; i < d->keys.n; i++)
+        (void)pool_key_limit(&k[i], z);
+}
+
+/* Zones are few: a task node has numbers for so many. */
+static int check_zones(const struct mng *m, const struct pool_def *pool, const struct key_pin *pin, struct err *e)
+{
+    const struct pool_key *k = pool != NULL ? pool->keys.v : NULL;
+    struct rate_zones z = { .n = 0 };
+    int rc = pin != NULL ? meters_known(m, &pin->limit.rates, e) : 0;
+
+    if (pin != NULL)
+        (void)unit_rates_windows(&pin->limit.rates, &z);
+    if (pool != NULL && (meters_known(m, &pool->queue.rates, e) < 0 || meters_known(m, &pool->key.rates, e) < 0 ||
+                         meters_known(m, &pool->subkey.rates, e) < 0))
+        rc = SQ_EINVAL;
+    for (size_t i = 0; rc == 0 && pool != NULL && i < pool->keys.n; i++)
+        rc = meters_known(m, &k[i].limit.rates, e);
+    if (rc < 0)
+        return rc;
+    if (pool != NULL)
+        add_zones(pool, &z);
+    each_pool(m, p)
+        add_zones(&p->def, &z);
+    each_pin(m, x)
+        (void)unit_rates_windows(&x->def.limit.rates, &z);
+    return !z.full ? 0 : err_set(e, SQ_ECONFLICT, "rates: zone: calendar windows of queues and keys have %u zones, as many "
+                                 "as may be", RATE_ZONES_MAX);
+}
+
 int pool_define(struct mng *m, void *pool, const void *def, struct err *e)
 {
     const struct pool_def *d = def;
@@ -136,6 +172,8 @@ int pool_define(struct mng *m, void *pool, const void *def, struct err *e)
         return err_set(e, SQ_EINVAL, "pool %s: there is no endpoint %s", d->match, d->endpoint);
     if (rc == 0 && x != NULL)
         rc = check_least(p, d, x, e);
+    if (rc == 0)
+        rc = check_zones(m, d, NULL, e);
     if (rc < 0)
         return rc;
     if (p != NULL && fit.partitions == 0)
@@ -331,6 +369,8 @@ int pin_define(struct mng *m, void *pin, const void *def, struct err *e)
     struct mpin *x = pin;
     int rc = x == NULL ? may_add(m, d, e) : 0;
 
+    if (rc == 0)
+        rc = check_zones(m, NULL, d, e);
     if (rc < 0 || (x != NULL && defined_equals(DEF_PIN, x, d)))
         return rc;
     if (x != NULL)

@@ -244,7 +244,7 @@ static void put_key(struct mng *m, struct msg_part_open *g, struct key_limit l)
 }
 
 /* Limits of keys: pinned ones of its queues, then the patterns of its pool. */
-static void put_keys(struct mng *m, const struct mpart *p, struct msg_part_open *g)
+static void put_keys(struct mng *m, const struct mpart *p, struct rate_zones *z, struct msg_part_open *g)
 {
     const struct pool_def *d = &p->pool->def;
     const struct pool_key *k = d->keys.v;
@@ -257,9 +257,16 @@ static void put_keys(struct mng *m, const struct mpart *p, struct msg_part_open 
         return;
     each_pin(m, x)
         if (is_of(p, x->def.queue) && g->n_keys < PINS_MAX) /* the store may have more */
-            put_key(m, g, pool_pin_limit(d, &x->def));
+            put_key(m, g, pool_pin_limit(d, &x->def, z));
     for (uint32_t i = 0; i < d->keys.n; i++)
-        put_key(m, g, pool_key_limit(&k[i]));
+        put_key(m, g, pool_key_limit(&k[i], z));
+}
+
+static void put_zones(struct mng *m, const struct rate_zones *z, struct msg_part_open *g)
+{
+    g->zones = arena_array(&m->out->box.mem, z->n, sizeof(*g->zones));
+    for (; g->zones != NULL && g->n_zones < z->n; g->n_zones++)
+        g->zones[g->n_zones] = arena_strdup(&m->out->box.mem, z->v[g->n_zones]);
 }
 
 static void put_eta(struct mng *m, const struct pool_def *d, struct msg_part_open *g)
@@ -280,6 +287,7 @@ static void put_eta(struct mng *m, const struct pool_def *d, struct msg_part_ope
 void part_tell(struct mng *m, struct mpart *p)
 {
     const struct pool_def *d = &p->pool->def;
+    struct rate_zones zones = { .n = 0 };
     struct task_rules rules;
     struct msg_part_open *g;
 
@@ -287,6 +295,7 @@ void part_tell(struct mng *m, struct mpart *p)
         return;
     assert(p->epoch != 0 && p->node->peer != 0);
     pool_def_rules(d, &rules);
+    rules.windows = pool_windows(d, &zones);
     g = &mng_to(m, p->node->peer, MSG_PART_OPEN)->part_open;
     g->epoch = m->epoch;
     g->part = p->no;
@@ -297,7 +306,8 @@ void part_tell(struct mng *m, struct mpart *p)
     g->max_tasks = (uint32_t)d->max_tasks;
     g->paused = d->paused;
     g->had = p->opened;
-    put_keys(m, p, g);
+    put_keys(m, p, &zones, g);
+    put_zones(m, &zones, g);
     g->endpoint = arena_strdup(&m->out->box.mem, d->endpoint);
     g->notify = arena_strdup(&m->out->box.mem, d->notify);
     g->notify_starts = pool_tells_starts(d);

@@ -15,6 +15,7 @@ struct unit_rate {
     uint64_t units;  /* in each `per`; 0: no limit */
     int64_t per_ns;
     int64_t room_ns; /* time in which an empty bucket is full */
+    uint8_t window;  /* number of a calendar window (unit_window()), of whose units it is; 0: none */
 };
 
 #define UNITS_NS_MAX (INT64_MAX / 8) /* 36 years: what takes longer counts as this */

@@ -6,6 +6,7 @@
 
 #include "common/base/err.h"
 #include "task/engine/apply.h"
+#include "task/engine/calendar.h"
 #include "task/engine/tqueue.h"
 #include "task/engine/worker.h"
 
@@ -15,6 +16,7 @@ void engine_init(struct engine *e, const struct engine_opts *o)
     memset(e, 0, sizeof(*e));
     task_store_init(&e->store, o->max_tasks);
     e->store.weigh = o->weigh;
+    e->zones = o->zones;
     tree_init(&e->tree, &e->store, o->max_keys, 1);
     owns_init(&e->owns);
     chains_init(&e->chains);
@@ -383,6 +385,7 @@ bool engine_advance(struct engine *e, struct task_now now, unsigned most)
         wheel_rewind(&e->walls, now.wall_ms);
     if (e->fenced)
         return false;
+    calendar_advance(e);
     for (; most > 0 && (slot = pop_due(e, &due)) != WHEEL_NONE; most--)
         is_due(e, slot, due);
     if (most > 0)
@@ -404,7 +407,7 @@ msec_t engine_idle_ms(const struct engine *e, struct task_now now)
                                  wheel_next(&e->redrives)),
                           ms_min(ms_min(tree_next(&e->tree), wheel_next(&e->names.ends)),
                                  allowance_next(&e->allowance, at)));
-    msec_t wall = wheel_next(&e->walls);
+    msec_t wall = ms_min(wheel_next(&e->walls), e->tree.windows != NULL ? e->windows_at : MSEC_NEVER);
 
     first = first == MSEC_NEVER ? MSEC_NEVER : ms_max(first - at, 0);
     return wall == MSEC_NEVER ? first : ms_min(first, ms_max(wall - now.wall_ms, 0));

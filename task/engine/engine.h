@@ -83,6 +83,8 @@ struct end_mark {
     uint64_t given_back : 1;
 };
 
+struct zones;
+
 struct engine {
     struct task_store store;
     struct tree tree;
@@ -119,6 +121,8 @@ struct engine {
     msec_t at, wall_at;  /* the moment of the commands: engine_advance() */
     msec_t logged_at;    /* moment in the log */
     msec_t swept;        /* nothing was due at this moment: all before it has been carried out */
+    const struct zones *zones; /* ref; NULL: only UTC is known */
+    msec_t windows_at, windows_seen; /* moments of the wall clock: the next look at calendar windows, the last one */
     msec_t ahead_ms;      /* added to `ms` of each call: the axis of the process before went on */
     uint8_t seed[NAMES_SEED];
     struct buf log; /* records since engine_log_reset, framed (record.h) */
@@ -145,6 +149,7 @@ struct engine_opts {
     uint8_t seed[NAMES_SEED]; /* the partition's, the same for ever */
     msec_t now_ms;
     uint32_t (*weigh)(uint64_t body); /* bytes of a body, for max_bytes; NULL: none */
+    const struct zones *zones; /* ref; NULL: only UTC is known */
 };
 
 void engine_init(struct engine *e, const struct engine_opts *o);

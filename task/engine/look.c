@@ -7,6 +7,7 @@
 #include "common/base/text.h"
 #include "task/engine/submit.h"
 #include "task/engine/tqueue.h"
+#include "task/keys/windows.h"
 
 static void look_at_keys(const struct engine *e, task_slot slot, struct task_view *v)
 {
@@ -26,7 +27,15 @@ static void look_at_keys(const struct engine *e, task_slot slot, struct task_vie
 static msec_t opens_at(const struct engine *e, uint32_t limiter)
 {
     return tree_limiter_at(&e->tree, limiter)->closed == CLOSED_RATE
-               ? wheel_when(&e->tree.wakes, limiter) : 0;
+               ? ms_max(wheel_when(&e->tree.wakes, limiter), window_closes(&e->tree, limiter)) : 0;
+}
+
+/* What closes it, in words for others: its rate, or a calendar window that has no room. */
+static uint8_t closed_by(const struct engine *e, uint32_t limiter)
+{
+    uint8_t closed = tree_limiter_at(&e->tree, limiter)->closed;
+
+    return window_closes(&e->tree, limiter) == 0 ? closed : (uint8_t)((closed & ~CLOSED_RATE) | CLOSED_WINDOW);
 }
 
 static uint32_t limiter_of(const struct engine *e, task_slot slot)
@@ -41,7 +50,7 @@ static void look_at_limits(const struct engine *e, uint32_t limiter, struct task
 
         if (l->closed == 0)
             continue;
-        v->limited = l->closed;
+        v->limited = closed_by(e, i);
         v->limited_by = l->text;
         v->limited_until = opens_at(e, i);
         return;
@@ -64,8 +73,13 @@ static msec_t units_nth(const struct engine *e, uint32_t limiter, uint64_t n, ui
 
     for (unsigned k = 0; b != NULL && k < UNIT_RATES_MAX && r[k].units != 0; k++) {
         uint64_t before = n > 1 ? u64_min(n - 1, UINT32_MAX) * cost : 0;
-        int64_t tat = before > 0 ? units_pass(&r[k], b->tat[k], before, e->at) : b->tat[k];
+        int64_t tat = b->tat[k];
 
+        if (r[k].window != 0) {
+            latest = ms_max(latest, window_when(&e->tree, &r[k], tat, before + cost));
+            continue;
+        }
+        tat = before > 0 ? units_pass(&r[k], tat, before, e->at) : tat;
         latest = ms_max(latest, units_when(&r[k], tat, cost));
     }
     return latest;
@@ -132,7 +146,7 @@ static void of_waiting(const struct engine *e, const struct starts *starts, uint
         say(v, TASK_ETA_PAUSED, -1);
     else if (e->allowance.is_on && e->allowance.none && !v->first)
         say(v, TASK_ETA_RATE, -1);
-    else if (rate > 0 && (v->limited & CLOSED_RATE) != 0 && (pace < 0 || v->young))
+    else if (rate > 0 && (v->limited & (CLOSED_RATE | CLOSED_WINDOW)) != 0 && (pace < 0 || v->young))
         say(v, TASK_ETA_RATE, rate); /* known limit, and no pace yet */
     else if (rate > pace && pace >= 0)
         say(v, TASK_ETA_RATE, rate);
@@ -430,7 +444,7 @@ static void look_at_key(const struct engine *e, uint32_t i, struct key_view *v)
     bool lower = above->parent != 0;
 
     *v = (struct key_view){ .waiting = waiting_of(e, l), .running = l->running,
-                            .limited = l->closed, .limited_until = opens_at(e, i) };
+                            .limited = closed_by(e, i), .limited_until = opens_at(e, i) };
     copy_text(v->key1, sizeof(v->key1), lower ? above->text : l->text);
     copy_text(v->key2, sizeof(v->key2), lower ? l->text : "");
 }
@@ -470,7 +484,7 @@ static void look_at_queue(const struct engine *e, const struct tqueue *q, struct
 {
     *v = (struct key_view){ .waiting = (uint32_t)q->rank.n, .dead = q->dead.n,
                             .running = tree_limiter_at(&e->tree, q->limiter)->running,
-                            .limited = tree_limiter_at(&e->tree, q->limiter)->closed,
+                            .limited = closed_by(e, q->limiter),
                             .limited_until = opens_at(e, q->limiter),
                             .redriving = q->redrive_last != 0 };
     copy_text(v->key1, sizeof(v->key1), q->name);

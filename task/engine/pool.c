@@ -13,8 +13,10 @@ static struct key_rule key_rule(const struct key_limit *l, const uint64_t *units
                           .weight = (uint16_t)u64_max(l->weight, 1),
                           .paused = l->paused != 0 };
 
-    for (unsigned i = 0; i < UNIT_RATES_MAX; i++, units += 3)
+    for (unsigned i = 0; i < UNIT_RATES_MAX; i++, units += 3) {
         r.units[i] = unit_rate_make(&(struct unit_rate_numbers){ units[0], units[1], units[2] });
+        r.units[i].window = unit_window(l->windows, i, units[1]);
+    }
     return r;
 }
 
@@ -30,7 +32,9 @@ void pool_set_rules(struct pool *p, const struct task_rules *r)
     p->rules = *r;
 #define LEVEL(i, of)                                                                     \
     p->level[i] = key_rule(&(struct key_limit){ .rate = r->of##_rate, .burst = r->of##_burst, \
-                                                .at_once = r->of##_at_once },              \
+                                                .at_once = r->of##_at_once,                \
+                                                .windows = r->windows >> LIMIT_WINDOWS * i & \
+                                                           ((1u << LIMIT_WINDOWS) - 1) }, \
                            &r->of##_units_1)
     LEVEL(0, queue);
     LEVEL(1, key);

@@ -2,6 +2,8 @@
  * rule has them. */
 #include "task/keys/buckets.h"
 
+#include "task/keys/windows.h"
+
 int tree_reach_units(struct tree *t)
 {
     int rc = 0;
@@ -23,8 +25,14 @@ msec_t bucket_lets_when(const struct tree *t, uint32_t i)
     const struct unit_bucket *b = bucket_of(t, i);
     msec_t when = l->rule->rate.interval_ns != 0 ? rate_when(&l->rule->rate, l->tat) : 0;
 
-    for (unsigned k = 0; b != NULL && k < UNIT_RATES_MAX; k++)
-        when = ms_max(when, units_when(&l->rule->units[k], b->tat[k], b->needs));
+    for (unsigned k = 0; b != NULL && k < UNIT_RATES_MAX; k++) {
+        const struct unit_rate *r = &l->rule->units[k];
+
+        if (r->window == 0)
+            when = ms_max(when, units_when(r, b->tat[k], b->needs));
+        else if (!window_lets(t, r, b->tat[k], b->needs))
+            when = MSEC_NEVER;
+    }
     return when;
 }
 
@@ -35,17 +43,65 @@ msec_t bucket_full_at(const struct tree *t, uint32_t i)
     msec_t when = l->rule->rate.interval_ns != 0 ? rate_full_at(l->tat) : 0;
 
     for (unsigned k = 0; b != NULL && k < UNIT_RATES_MAX; k++)
-        when = l->rule->units[k].units != 0 ? ms_max(when, rate_full_at(b->tat[k])) : when;
+        if (l->rule->units[k].window != 0)
+            when = b->tat[k] != 0 ? MSEC_NEVER : when;
+        else if (l->rule->units[k].units != 0)
+            when = ms_max(when, rate_full_at(b->tat[k]));
     return when;
 }
 
-void bucket_settle(struct tree *t, uint32_t i, uint64_t was, uint64_t used, msec_t now)
+/* More is taken now; less comes back to the window in which it was taken. */
+static int64_t window_settle(const struct tree *t, uint8_t window, int64_t taken, const struct settlement *s)
+{
+    const struct window *w = window_at(t, window);
+    int64_t more = (int64_t)s->used - (int64_t)s->was;
+
+    if (more < 0 && (w == NULL || s->lease < w->lease))
+        return taken;
+    return taken + more > 0 ? taken + more : 0;
+}
+
+void bucket_settle(struct tree *t, uint32_t i, const struct settlement *s, msec_t now)
 {
     const struct unit_rate *r = tree_limiter_at(t, i)->rule->units;
     struct unit_bucket *b = bucket_of(t, i);
 
     for (unsigned k = 0; b != NULL && k < UNIT_RATES_MAX; k++)
-        b->tat[k] = units_settle(&r[k], b->tat[k], was, used, now);
+        b->tat[k] = r[k].window != 0 ? window_settle(t, r[k].window, b->tat[k], s)
+                                     : units_settle(&r[k], b->tat[k], s->was, s->used, now);
+}
+
+void bucket_pay(struct tree *t, uint32_t i, uint64_t cost, msec_t now)
+{
+    const struct unit_rate *r = tree_limiter_at(t, i)->rule->units;
+    struct unit_bucket *b = bucket_of(t, i);
+
+    for (unsigned k = 0; b != NULL && k < UNIT_RATES_MAX; k++)
+        b->tat[k] = r[k].window != 0 ? b->tat[k] + (int64_t)cost : units_pass(&r[k], b->tat[k], cost, now);
+}
+
+/* A window goes on at whatever place its rate is now; the others by their order among themselves. */
+void bucket_anew(struct tree *t, uint32_t i, msec_t now)
+{
+    const struct unit_rate *r = tree_limiter_at(t, i)->rule->units;
+    struct unit_bucket *b = t->has_units ? pages_at(&t->buckets, i) : NULL;
+    const struct unit_bucket was = b != NULL ? *b : (struct unit_bucket){ .needs = 0 };
+    unsigned next = 0;
+
+    if (b == NULL)
+        return;
+    *b = (struct unit_bucket){ .needs = 0 };
+    for (unsigned k = 0; k < UNIT_RATES_MAX; k++) {
+        unsigned at = r[k].window != 0 ? 0 : next;
+
+        while (at < UNIT_RATES_MAX && was.window[at] != r[k].window)
+            at++;
+        b->window[k] = r[k].window;
+        if (at < UNIT_RATES_MAX)
+            b->tat[k] = r[k].window != 0 ? was.tat[at] : units_anew(&r[k], was.tat[at], now);
+        if (r[k].window == 0)
+            next = at + 1;
+    }
 }
 
 void bucket_empty(struct tree *t, uint32_t i, msec_t now)
@@ -55,7 +111,9 @@ void bucket_empty(struct tree *t, uint32_t i, msec_t now)
 
     l->tat = rate_empty(&l->rule->rate, now);
     for (unsigned k = 0; b != NULL && k < UNIT_RATES_MAX; k++) {
-        int64_t none = units_empty(&l->rule->units[k], now);
+        const struct unit_rate *r = &l->rule->units[k];
+        const struct window *w = window_at(t, r->window);
+        int64_t none = r->window == 0 ? units_empty(r, now) : w != NULL && w->emptied ? (int64_t)r->units : 0;
 
         b->tat[k] = b->tat[k] > none ? b->tat[k] : none;
     }

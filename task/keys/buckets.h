@@ -18,8 +18,14 @@ bool bucket_has_rate(const struct tree *t, uint32_t limiter);
 /* When its rates let the next one pass, as far as it is known; 0: long ago. */
 msec_t bucket_lets_when(const struct tree *t, uint32_t limiter);
 msec_t bucket_full_at(const struct tree *t, uint32_t limiter);
-/* A start of `was` units took `used`. */
-void bucket_settle(struct tree *t, uint32_t limiter, uint64_t was, uint64_t used, msec_t now);
+struct settlement { /* a start under `lease`, of `was` units, took `used` */
+    uint64_t was, used, lease;
+};
+void bucket_settle(struct tree *t, uint32_t limiter, const struct settlement *s, msec_t now);
+/* A task starts. */
+void bucket_pay(struct tree *t, uint32_t limiter, uint64_t cost, msec_t now);
+/* The rule is another one, or the limiter is new. */
+void bucket_anew(struct tree *t, uint32_t limiter, msec_t now);
 /* Empties all; what is owed in units stays owed. */
 void bucket_empty(struct tree *t, uint32_t limiter, msec_t now);
 

@@ -8,6 +8,7 @@
 #include "task/keys/buckets.h"
 #include "task/keys/debts.h"
 #include "task/keys/ring.h"
+#include "task/keys/windows.h"
 
 void tree_init(struct tree *t, struct task_store *s, uint32_t max_limiters, msec_t now)
 {
@@ -34,6 +35,7 @@ void tree_fini(struct tree *t)
     pages_fini(&t->links);
     pages_fini(&t->buckets);
     pages_fini(&t->debts);
+    windows_free(t);
     map_fini(&t->by_hash);
 }
 
@@ -62,11 +64,19 @@ uint32_t tree_find_limiter(const struct tree *t, uint32_t parent, uint64_t hash)
     return i == MAP_NONE ? 0 : (uint32_t)i;
 }
 
+static void wake_at(struct tree *t, uint32_t limiter, msec_t when)
+{
+    if (when != MSEC_NEVER)
+        wheel_set(&t->wakes, limiter, when);
+    else
+        wheel_clear(&t->wakes, limiter); /* when the next window begins */
+}
+
 /* When its rates let the next one pass. */
 static void wake_later(struct tree *t, uint32_t limiter)
 {
     if (t->trial == NULL)
-        wheel_set(&t->wakes, limiter, bucket_lets_when(t, limiter));
+        wake_at(t, limiter, bucket_lets_when(t, limiter));
 }
 
 /* A new limiter's bucket is full, but for those that began empty with the tree. */
@@ -103,6 +113,7 @@ uint32_t tree_new_limiter(struct tree *t, uint32_t parent, const struct key_name
                                                .closed = r->paused ? CLOSED_PAUSE : 0 };
     if (t->has_units)
         *(struct unit_bucket *)pages_at(&t->buckets, i) = (struct unit_bucket){ .needs = 0 };
+    bucket_anew(t, i, t->now);
     if (parent != 0)
         tree_limiter_at(t, parent)->below++;
     t->limiters_now++;
@@ -122,7 +133,7 @@ static void limiter_release(struct tree *t, uint32_t i, msec_t now)
             return;
         assert(l->running == 0);
         if (bucket_full_at(t, i) > now) {
-            wheel_set(&t->wakes, i, bucket_full_at(t, i));
+            wake_at(t, i, bucket_full_at(t, i));
             return;
         }
         wheel_clear(&t->wakes, i);
@@ -288,7 +299,7 @@ bool tree_affords(struct tree *t, task_slot slot, uint64_t cost, msec_t now)
         t->steps++;
         if (b == NULL)
             continue;
-        b->needs = cost;
+        b->needs = (uint32_t)cost;
         if (bucket_lets_when(t, i) > now) {
             wake_later(t, i);
             close_or_open(t, i, CLOSED_RATE, true);
@@ -303,15 +314,13 @@ bool tree_affords(struct tree *t, task_slot slot, uint64_t cost, msec_t now)
 static void count_start(struct tree *t, uint32_t i, uint64_t cost, msec_t now)
 {
     struct limiter *l = tree_limiter_at(t, i);
-    struct unit_bucket *b = bucket_of(t, i);
     const struct key_rule *r = l->rule;
 
     t->steps++;
     l->running++;
     if (r->at_once != 0 && l->running >= r->at_once)
         close_or_open(t, i, CLOSED_AT_ONCE, true);
-    for (unsigned k = 0; b != NULL && k < UNIT_RATES_MAX; k++)
-        b->tat[k] = units_pass(&r->units[k], b->tat[k], cost, now);
+    bucket_pay(t, i, cost, now);
     if (r->rate.interval_ns == 0)
         return;
     l->tat = rate_pass(&r->rate, l->tat, now);
@@ -395,12 +404,13 @@ static void opens(struct tree *t, uint32_t i)
 void tree_settle(struct tree *t, task_slot slot, uint64_t was, uint64_t used, bool paid, msec_t now)
 {
     uint32_t turn = task_at(t->store, slot)->turn;
+    const struct settlement s = { was, used, task_at(t->store, slot)->lease };
 
     for (uint32_t i = tree_turn_at(t, turn)->limiter; i != 0; i = tree_limiter_at(t, i)->parent) {
         if (bucket_of(t, i) == NULL)
             continue;
         t->steps++;
-        bucket_settle(t, i, was, used, now);
+        bucket_settle(t, i, &s, now);
         if (used >= was || (tree_limiter_at(t, i)->closed & CLOSED_RATE) == 0)
             continue;
         if (bucket_lets_when(t, i) <= now)
@@ -438,6 +448,8 @@ msec_t tree_next(const struct tree *t)
 void tree_empty_buckets(struct tree *t, msec_t now)
 {
     t->now = t->emptied = now;
+    for (unsigned k = 0; t->windows != NULL && k < UNIT_WINDOWS; k++)
+        t->windows->v[k].emptied = t->windows->v[k].no != 0;
     for (uint32_t i = 1; i < t->n_limiters; i++) {
         struct limiter *l = tree_limiter_at(t, i);
 
@@ -451,6 +463,35 @@ void tree_empty_buckets(struct tree *t, msec_t now)
     }
 }
 
+#define SPREAD 16384 /* ms in which keys that nobody has go */
+
+void window_begins(struct tree *t, uint8_t window, const struct window *w, msec_t now)
+{
+    bool wanted = window_at(t, window)->wanted;
+
+    *window_at(t, window) = *w;
+    window_at(t, window)->wanted = wanted;
+    for (uint32_t i = 1; i < t->n_limiters; i++) {
+        const struct limiter *l = tree_limiter_at(t, i);
+        struct unit_bucket *b = l->rule != NULL ? bucket_of(t, i) : NULL;
+        bool has = false;
+
+        for (unsigned k = 0; b != NULL && k < UNIT_RATES_MAX; k++)
+            if (b->window[k] == window) {
+                has = true;
+                b->tat[k] = 0;
+            }
+        if (!has)
+            continue;
+        if ((l->closed & CLOSED_RATE) != 0 && bucket_lets_when(t, i) <= now)
+            opens(t, i);
+        else if ((l->closed & CLOSED_RATE) != 0)
+            wake_later(t, i);
+        if (l->turns == 0 && l->below == 0)
+            wake_at(t, i, ms_max(bucket_full_at(t, i), now + 1 + i % SPREAD));
+    }
+}
+
 void tree_set_level(struct tree *t, uint32_t i, const struct level *l, msec_t now)
 {
     struct unit_bucket *b = bucket_of(t, i);
@@ -460,23 +501,19 @@ void tree_set_level(struct tree *t, uint32_t i, const struct level *l, msec_t no
         b->tat[k] = l->units[k];
     if (bucket_lets_when(t, i) > now) {
         close_or_open(t, i, CLOSED_RATE, true);
-        wheel_set(&t->wakes, i, bucket_lets_when(t, i));
+        wake_at(t, i, bucket_lets_when(t, i));
     } else if (tree_limiter_at(t, i)->turns == 0) {
-        wheel_set(&t->wakes, i, ms_max(bucket_full_at(t, i), now + 1)); /* goes then */
+        wake_at(t, i, ms_max(bucket_full_at(t, i), now + 1)); /* goes then */
     }
 }
 
 void tree_reconsider_one(struct tree *t, uint32_t limiter, msec_t now)
 {
     struct limiter *l = tree_limiter_at(t, limiter);
-    struct unit_bucket *b = t->has_units ? pages_at(&t->buckets, limiter) : NULL;
     bool rate;
 
     l->tat = rate_anew(&l->rule->rate, l->tat, now);
-    for (unsigned k = 0; b != NULL && k < UNIT_RATES_MAX; k++)
-        b->tat[k] = units_anew(&l->rule->units[k], b->tat[k], now);
-    if (b != NULL)
-        b->needs = 0;
+    bucket_anew(t, limiter, now);
     rate = bucket_lets_when(t, limiter) <= now;
     if (!rate)
         wake_later(t, limiter);

@@ -17,6 +17,8 @@
  * does not fit (tree_affords()), until it does. So nothing smaller goes before it, and it starts. Where
  * another task may be next (it leaves the line, or one comes to the head of one) they are asked anew.
  *
+ * A rate with a calendar window (windows.h) has no bucket: units are counted until the next one begins.
+ *
  * A limiter that closes takes its turns out of their rings; one that opens puts them back;
  * upwards as far as a ring becomes empty, or is no longer. So to find the next task costs a
  * step per level and priority, however many keys are closed: they cost nothing.
@@ -61,8 +63,9 @@ struct limiter {
 };
 
 struct unit_bucket { /* beside a limiter, once some rule has rates in units */
-    int64_t tat[UNIT_RATES_MAX]; /* units.h */
-    uint64_t needs; /* closed: until so many units pass; 0: until nothing is owed */
+    int64_t tat[UNIT_RATES_MAX]; /* units.h; of a calendar window: units that are taken of the one that is running */
+    uint32_t needs; /* closed: until so many units pass; 0: until nothing is owed */
+    uint8_t window[UNIT_RATES_MAX]; /* windows of the rates of its rule */
 };
 
 struct turn {
@@ -86,6 +89,7 @@ struct tree {
     struct task_store *store; /* ref */
     struct pages limiters, turns, links; /* owned; links: of `wakes` */
     struct pages buckets, debts; /* owned; struct unit_bucket, turn_debt: once there are units, costs */
+    struct windows *windows; /* owned; NULL: no rate has one */
     bool has_units, has_costs;
     struct wheel wakes; /* limiters: their rate opens, or their bucket is full */
     struct map by_hash;
@@ -155,7 +159,7 @@ void tree_give_up(struct tree *t, task_slot slot);
 void tree_settle(struct tree *t, task_slot slot, uint64_t was, uint64_t used, bool paid, msec_t now);
 
 struct level { /* moments at which buckets of a limiter would be full again */
-    int64_t starts, units[UNIT_RATES_MAX]; /* rate.h, units.h */
+    int64_t starts, units[UNIT_RATES_MAX]; /* rate.h, units.h; of a calendar window: units that are taken */
 };
 /* False: all are full. */
 bool tree_level(const struct tree *t, uint32_t limiter, msec_t now, struct level *l);

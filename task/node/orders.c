@@ -10,6 +10,7 @@
 #include "common/base/text.h"
 #include "common/wire/msg.h"
 #include "task/calls/estimates.h"
+#include "task/engine/calendar.h"
 #include "task/engine/change.h"
 #include "task/engine/replay.h"
 #include "task/engine/worker.h"
@@ -90,6 +91,8 @@ static bool obey(struct tasktab *t, struct tpeer *p, uint64_t epoch, uint32_t ab
 struct part_rules { /* the pool in a PART_OPEN */
     struct task_rules rules;
     struct buf keys; /* owned; limits of keys, as a record has them */
+    char zones[RATE_ZONES_MAX][ZONE_NAME_MAX + 1]; /* zone 1 and up of the manager's `windows` */
+    unsigned n_zones;
     struct eta_rules eta;
 };
 
@@ -129,8 +132,8 @@ static int read_shared(struct tasktab *t, const struct msg_part_open *m, struct 
     o->m.rules = NULL;
     o->m.keys = NULL;
     o->m.eta_url = "";
-    o->m.eta_allow = NULL;
-    o->m.n_rules = o->m.n_keys = o->m.n_eta_allow = 0;
+    o->m.eta_allow = o->m.zones = NULL;
+    o->m.n_rules = o->m.n_keys = o->m.n_eta_allow = o->m.n_zones = 0;
     buf_fini(&o->rules.keys);
     o->rules = *r;
     buf_init(&r->keys);
@@ -194,6 +197,8 @@ static bool read_rules(const struct msg_part_open *m, struct part_rules *r)
     TASK_RULES(X)
 #undef X
     key_limits_encode(m->keys, m->n_keys, &r->keys);
+    for (r->n_zones = 0; r->n_zones < m->n_zones; r->n_zones++)
+        copy_text(r->zones[r->n_zones], sizeof(r->zones[0]), m->zones[r->n_zones]);
     eta_rules_read(&r->eta, m);
     return rules_check(&r->rules) == NULL;
 }
@@ -214,12 +219,58 @@ static struct part *open_new(struct tasktab *t, const struct msg_part_open *m)
     return p;
 }
 
-/* Rules are written only where they are other ones: orders come again and again. */
-static int define(struct part *p, const char *match, const struct part_rules *r)
+/* Makes the manager's numbers of zones the partition's own. False: one that was not told. */
+static bool renumber(uint64_t *windows, const uint8_t *own, unsigned rates)
 {
-    bool same = p->e.n_pools > 0 && memcmp(&p->e.pool[0]->rules, &r->rules, sizeof(r->rules)) == 0;
-    int rc = same ? 0 : engine_define(&p->e, match, &r->rules);
+    uint64_t is = 0;
 
+    for (unsigned k = 0; k < rates; k++) {
+        unsigned zone = *windows >> (ZONE_BITS * k) & RATE_ZONES_MAX;
+
+        if (zone != 0 && own[zone] == 0)
+            return false;
+        is |= (uint64_t)own[zone] << (ZONE_BITS * k);
+    }
+    *windows = is;
+    return true;
+}
+
+static int own_zones(struct part *p, struct part_rules *r)
+{
+    uint8_t own[RATE_ZONES_MAX + 1] = { 0 };
+    struct key_limit *v;
+    bool ok;
+    struct buf b;
+    uint32_t n;
+    int rc;
+
+    for (unsigned z = 0; z < r->n_zones; z++) {
+        rc = engine_zone(&p->e, r->zones[z]);
+        if (rc < 0)
+            return rc;
+        own[z + 1] = (uint8_t)rc;
+    }
+    ok = renumber(&r->rules.windows, own, TASK_KEY_LEVELS * UNIT_RATES_MAX);
+    rc = r->keys.failed ? SQ_ENOMEM : key_limits_decode(r->keys.data, r->keys.len, &v, &n);
+    if (rc < 0)
+        return rc;
+    for (uint32_t i = 0; i < n; i++)
+        ok &= renumber(&v[i].windows, own, UNIT_RATES_MAX);
+    buf_init(&b);
+    key_limits_encode(v, n, &b);
+    free(v);
+    buf_fini(&r->keys);
+    r->keys = b;
+    return ok ? 0 : SQ_EINVAL;
+}
+
+/* Rules are written only where they are other ones: orders come again and again. */
+static int define(struct part *p, const char *match, struct part_rules *r)
+{
+    int rc = own_zones(p, r);
+    bool same = p->e.n_pools > 0 && memcmp(&p->e.pool[0]->rules, &r->rules, sizeof(r->rules)) == 0;
+
+    rc = rc < 0 || same ? rc : engine_define(&p->e, match, &r->rules);
     return rc < 0 ? rc : engine_define_keys(&p->e, match, &r->keys);
 }
 
@@ -249,7 +300,7 @@ static int into_service(struct tasktab *t, struct part *p, uint64_t epoch)
 }
 
 static int open_part(struct tasktab *t, const struct msg_part_open *m,
-                     const struct part_rules *r)
+                     struct part_rules *r)
 {
     struct part *p = tasktab_part(t, m->part);
     uint32_t most = wanted_tasks(t, m);
@@ -331,7 +382,7 @@ static int replay_all(struct tasktab *t, const uint8_t *p, size_t n)
     return rc;
 }
 
-static int load(struct tasktab *t, const struct opening_part *o, const uint8_t *b, size_t n,
+static int load(struct tasktab *t, struct opening_part *o, const uint8_t *b, size_t n,
                 bool (*live)(void *ctx, uint64_t ref), void *ctx)
 {
     int rc = replay_all(t, b, n);

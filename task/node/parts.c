@@ -25,7 +25,7 @@
 struct part *tasktab_part_new(struct tasktab *t, const struct part_seed *s)
 {
     struct engine_opts o = { s->max_tasks, t->o.max_keys, { 0 }, ms_max(t->now.ms, 1),
-                             t->o.shared != NULL ? t->o.shared->bytes : t->o.bodies.bytes };
+                             t->o.shared != NULL ? t->o.shared->bytes : t->o.bodies.bytes, t->o.zones };
     struct part *p = calloc(1, sizeof(*p));
 
     if (p == NULL || !GROW(t->part, t->n_parts, t->parts_cap, 16) ||

@@ -9,7 +9,9 @@
 #include "task/engine/look.h"
 #include "task/engine/replay.h"
 #include "task/engine/tqueue.h"
+#include "task/keys/buckets.h"
 #include "task/keys/ring.h"
+#include "task/keys/windows.h"
 
 /* Applies a record, as it is in a journal. */
 SQ_CHECK static inline int engine_replay(struct engine *e, uint8_t kind, const uint8_t *p, size_t n)
@@ -75,11 +77,14 @@ static inline const char *check_limiter(const struct tree *t, uint32_t i)
 
     if (full != ((l->closed & CLOSED_AT_ONCE) != 0))
         return "a limiter is full and open, or has room and is closed";
-    if ((l->closed & CLOSED_RATE) != 0 && wheel_when(&t->wakes, i) == 0)
+    if ((l->closed & CLOSED_RATE) != 0 && wheel_when(&t->wakes, i) == 0 && bucket_lets_when(t, i) != MSEC_NEVER)
         return "nobody will open a limiter";
+    for (unsigned k = 0; t->has_units && k < UNIT_RATES_MAX; k++)
+        if (((struct unit_bucket *)pages_at(&t->buckets, i))->window[k] != l->rule->units[k].window)
+            return "a rate counts in another window";
     if (((l->closed & CLOSED_PAUSE) != 0) != l->rule->paused)
         return "a limiter is paused, and should not be, or the other way round";
-    if (l->turns == 0 && l->below == 0 && wheel_when(&t->wakes, i) == 0)
+    if (l->turns == 0 && l->below == 0 && wheel_when(&t->wakes, i) == 0 && bucket_full_at(t, i) != MSEC_NEVER)
         return "a limiter that nobody has is still there";
     return NULL;
 }
@@ -204,7 +209,8 @@ static inline uint64_t levels_digest(const struct engine *e, msec_t at)
             mix_text(&one, tree_limiter_at(&e->tree, k)->text);
         mix(&one, l.starts > at * RATE_NS ? (uint64_t)l.starts : 0);
         for (unsigned k = 0; k < UNIT_RATES_MAX; k++)
-            mix(&one, l.units[k] > at * RATE_NS ? (uint64_t)l.units[k] : 0);
+            mix(&one, l.units[k] > at * RATE_NS || tree_limiter_at(&e->tree, i)->rule->units[k].window != 0
+                          ? (uint64_t)l.units[k] : 0);
         all += one;
     }
     return all;
@@ -218,6 +224,16 @@ static inline uint64_t engine_digest(const struct engine *e)
     mix(&h, e->store.next_order);
     mix(&h, e->settled.more);
     mix(&h, e->settled.back);
+    for (unsigned k = 0; e->tree.windows != NULL && k < UNIT_WINDOWS; k++) {
+        const struct window *w = &e->tree.windows->v[k];
+
+        mix_text(&h, e->tree.windows->zone[k / RATE_NPERS] != NULL ? e->tree.windows->zone[k / RATE_NPERS] : "-");
+        mix(&h, w->no);
+        mix(&h, (uint64_t)w->from_ms);
+        mix(&h, (uint64_t)w->to_ms);
+        mix(&h, w->lease);
+        mix(&h, w->emptied);
+    }
     for (uint32_t i = 0; i < e->n_pools; i++)
         mix_bytes(&h, e->pool[i]->keys.bytes.data, e->pool[i]->keys.bytes.len);
     for (task_slot s = 0; s < e->store.n_slots; s++)

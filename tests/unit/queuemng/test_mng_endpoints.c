@@ -352,7 +352,9 @@ Test(mng_tasks, units_of_a_calendar_window_are_given_once)
     cr_expect_eq(pr_endpoint(r, E(", \"rates\": [{\"units\": 1, \"window\": \"calendar\", \"zone\": \"No/Where\"}]"), &e),
                  SQ_EINVAL);
     cr_expect_str_eq(e.text, "endpoint e: rates: zone: there is no No/Where here");
-    cr_expect_eq(pr_pool(r, "{\"match\": \"x\", \"queue\": {\"rates\": [{\"units\": 1, \"window\": \"calendar\"}]}}", &e), SQ_EINVAL);
+    cr_expect_eq(pr_pool(r, "{\"match\": \"x\", \"queue\": {\"rates\": [{\"units\": 1, \"window\": \"calendar\"}]}}", &e), 0);
+    cr_expect_eq(pr_pool(r, "{\"match\": \"x\", \"key\": {\"rates\": [{\"units\": 1, \"window\": \"calendar\", \"zone\": "
+                            "\"No/Where\"}]}}", &e), SQ_EINVAL);
     cr_expect_eq(pr_endpoint(r, E(", \"rates\": [{\"units\": 1, \"window\": \"calendar\", \"burst\": 3}]"), &e), SQ_EINVAL);
     done(r);
 }

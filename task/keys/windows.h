@@ -1,0 +1,43 @@
+/* windows.h: calendar windows of rates in units: a minute, an hour, a day of a zone's clocks, each with all its units
+ * anew. Pure.
+ *
+ * Nothing here reads a clock: a window begins by a record (WINDOW), so a replay counts as the live tree did. In each at
+ * most its units start, or a single task of more than these, alone. Less that was taken in truth comes back if the task
+ * started in the window that is running: starts have rising leases. */
+#ifndef SEGQ_TASK_WINDOWS_H
+#define SEGQ_TASK_WINDOWS_H
+
+#include "task/keys/tree.h"
+
+struct window {
+    uint64_t no;            /* 0: none has begun */
+    int64_t from_ms, to_ms; /* Unix ms */
+    uint64_t lease;         /* of its first start, at least */
+    bool wanted;            /* by some rule */
+    bool emptied; /* starts in it may be missing: whatever is new has nothing of it */
+};
+
+struct windows {
+    char *zone[RATE_ZONES_MAX + 1]; /* owned; "": UTC; NULL: not known */
+    struct window v[UNIT_WINDOWS];  /* by unit_window() */
+    int64_t wall_ahead;             /* of the partition's axis */
+};
+
+/* A zone has a number. 0; SQ_EPROTO: another one has it; SQ_ENOMEM. */
+SQ_CHECK int windows_name(struct tree *t, unsigned zone, const char *name, size_t n);
+void windows_free(struct tree *t);
+/* The next one begins: what was taken is forgotten. */
+void window_begins(struct tree *t, uint8_t window, const struct window *w, msec_t now);
+/* NULL: its zone is not known. */
+static inline struct window *window_at(const struct tree *t, uint8_t window)
+{
+    return t->windows == NULL || t->windows->zone[window / RATE_NPERS] == NULL ? NULL : &t->windows->v[window];
+}
+/* Has it room for so many units, of which so many are taken? */
+bool window_lets(const struct tree *t, const struct unit_rate *r, int64_t taken, uint64_t units);
+/* When it has, on the partition's axis, if nothing else is taken of it; 0: now, or not known. */
+msec_t window_when(const struct tree *t, const struct unit_rate *r, int64_t taken, uint64_t units);
+/* The end of the window that closes the limiter; 0: none does. */
+msec_t window_closes(const struct tree *t, uint32_t limiter);
+
+#endif

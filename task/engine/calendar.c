@@ -28,13 +28,13 @@ int engine_zone(struct engine *e, const char *name)
 
 int calendar_apply(struct engine *e, const struct trec *r)
 {
-    const struct window w = { r->no, (int64_t)r->wall, (int64_t)r->entered, r->lease, false, r->state != 0 };
+    const struct window w = { r->hi, (int64_t)r->wall, (int64_t)r->entered, r->lease, false, r->state != 0 };
 
     if (r->lo < RATE_NPERS || r->lo >= UNIT_WINDOWS || r->name.n > ZONE_NAME_MAX || (r->wall | r->entered) > INT64_MAX)
         return SQ_EPROTO;
-    if (r->no == 0)
+    if (r->hi == 0)
         return windows_name(&e->tree, (unsigned)r->lo / RATE_NPERS, r->name.p, r->name.n);
-    if (window_at(&e->tree, (uint8_t)r->lo) == NULL || r->no <= window_at(&e->tree, (uint8_t)r->lo)->no ||
+    if (window_at(&e->tree, (uint8_t)r->lo) == NULL || r->hi <= window_at(&e->tree, (uint8_t)r->lo)->no ||
         w.from_ms >= w.to_ms)
         return SQ_EPROTO;
     window_begins(&e->tree, (uint8_t)r->lo, &w, e->at);
@@ -84,7 +84,7 @@ static int64_t look(struct engine *e, uint8_t at, struct window *w)
         return w->to_ms;
     if (!meter_window_at(&next, seconds[at % RATE_NPERS], &z, e->wall_at))
         return e->wall_at + AGAIN_MS;
-    task_perform_sure(e, &(const struct trec){ .kind = TREC_WINDOW, .lo = at, .no = w->no + 1,
+    task_perform_sure(e, &(const struct trec){ .kind = TREC_WINDOW, .lo = at, .hi = w->no + 1,
                                                .wall = (uint64_t)next.from_ms, .entered = (uint64_t)next.to_ms,
                                                .lease = e->next_lease });
     return next.to_ms;
@@ -117,7 +117,7 @@ void calendar_write(const struct engine *e, struct buf *out)
         }
         if (w->no == 0)
             continue;
-        r = (struct trec){ .kind = TREC_WINDOW, .lo = k, .no = w->no, .wall = (uint64_t)w->from_ms,
+        r = (struct trec){ .kind = TREC_WINDOW, .lo = k, .hi = w->no, .wall = (uint64_t)w->from_ms,
                            .entered = (uint64_t)w->to_ms, .lease = w->lease, .state = w->emptied };
         trec_append(&r, out);
     }

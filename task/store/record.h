@@ -92,8 +92,8 @@
     X(EMPTIED, 73, until)         /* all buckets were then: starts of before may be missing here */ \
     X(NOTIFY_STARTS, 74, name)    /* like NOTIFY; it is told of starts, too */              \
     X(NOTICE_START, 75, lo, no, state, until, name, lease) /* like NOTICE, of a start under `lease` */ \
-    X(WINDOW, 76, lo, no, wall, entered, lease, state, name) /* calendar window lo (rules.h), its no-th, begins: from \
-                                     `wall` to `entered`, Unix ms; starts from `lease` on; state 1: emptied; no 0: its zone \
+    X(WINDOW, 76, lo, hi, wall, entered, lease, state, name) /* calendar window lo (rules.h), its hi-th, begins: from \
+                                     `wall` to `entered`, Unix ms; starts from `lease` on; state 1: emptied; hi 0: its zone \
                                      is `name` */
 
 enum trec_kind {

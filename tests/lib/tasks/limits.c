@@ -25,7 +25,7 @@ static void draw_one(struct key_limit *l, struct rng *g)
         l->weight = 1 + rng_below(g, 9);
     l->paused = rng_chance(g, 0.1);
     if (rng_chance(g, 0.2))
-        plan_draw_units(&l->units_1, g);
+        l->windows = plan_draw_units(&l->units_1, g);
 }
 
 void limits_draw(struct limits *l, struct rng *g)
@@ -82,6 +82,7 @@ struct key_limit limits_of(const struct limits *l, const struct task_rules *r,
         of = (struct key_limit){ .rate = r->queue_rate, .burst = r->queue_burst,
                                  .at_once = r->queue_at_once, .weight = 1 };
     memcpy(&of.units_1, units, 3 * UNIT_RATES_MAX * sizeof(*units));
+    of.windows = r->windows >> LIMIT_WINDOWS * level & ((1u << LIMIT_WINDOWS) - 1);
     if (level == 0)
         return of;
     name_of(k, level, name);

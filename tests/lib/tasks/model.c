@@ -172,7 +172,7 @@ void model_restarts(struct model *m, msec_t at, bool turn_lost)
     for (unsigned i = 0; i < m->n_buckets; i++) {
         struct bucket *b = &m->bucket[i];
 
-        b->at = ms_min(b->at, at); /* a turn that was lost may have been later */
+        b->at = b->calendar ? b->at : ms_min(b->at, at); /* a turn that was lost may have been later */
         if (b->id == THE_PARTITION && b->level < 0) /* what was told is forgotten: it begins empty */
             b->level = 0;
     }
@@ -252,6 +252,7 @@ void model_hears(struct world *w, const struct said *s)
         t->attempts = s->taken.attempt;
         t->lease = s->taken.lease;
         t->began = s->at;
+        order_windows(w, t);
         t->lease_until = s->taken.until;
         t->held = t->tried = true;
         t->charged = own_cost(&t->own);

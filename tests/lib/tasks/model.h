@@ -38,6 +38,7 @@ struct mtask {
     msec_t lease_until;
     unsigned attempts;
     msec_t began; /* of that lease */
+    msec_t window[RATE_NPERS]; /* begin of the calendar windows in which it began */
     struct attempt given_back; /* the newest that was answered; end 0: none */
     bool first; /* told to run, and not known to have started */
     uint64_t charged; /* units, for the newest lease; */
@@ -52,7 +53,8 @@ extern const struct attempt model_says[3];
 struct bucket { /* starts, as counted from outside */
     uint64_t id;
     double level;
-    msec_t at;
+    msec_t at; /* of a calendar window: its begin */
+    bool calendar;
 };
 
 struct redriving { /* of a queue, as the newest order said */

@@ -4,20 +4,21 @@
 #include <stdlib.h>
 
 #include "common/base/buf.h"
+#include "task/keys/windows.h"
 #include "tests/lib/engine_state.h"
 #include "tests/lib/tasks/model.h"
 #include "tests/lib/tasks/names.h"
 
 /* ---- limits ------------------------------------------------------------------------ */
 
-static struct bucket *bucket_of(struct model *m, uint64_t id, double burst, msec_t at)
+static struct bucket *counted_of(struct model *m, uint64_t id, double burst, msec_t at)
 {
     for (unsigned i = 0; i < m->n_buckets; i++)
         if (m->bucket[i].id == id)
             return &m->bucket[i];
     if (!GROW(m->bucket, m->n_buckets, m->buckets_cap, 16))
         abort();
-    m->bucket[m->n_buckets] = (struct bucket){ id, burst, at };
+    m->bucket[m->n_buckets] = (struct bucket){ id, burst, at, false };
     return &m->bucket[m->n_buckets++];
 }
 
@@ -29,7 +30,7 @@ static void check_rate(struct world *w, bool first, uint64_t id, uint64_t rate, 
 
     if (rate == 0)
         return;
-    b = bucket_of(w->model, id, (double)burst, at);
+    b = counted_of(w->model, id, (double)burst, at);
     b->level += (double)(at - b->at) * (double)rate / 1e6;
     b->level = b->level > (double)burst ? (double)burst : b->level;
     b->at = at;
@@ -38,19 +39,53 @@ static void check_rate(struct world *w, bool first, uint64_t id, uint64_t rate, 
         world_broke(w, "J5: more starts of limiter %lx than its rate", id);
 }
 
+/* The begin of the calendar window that is running, which is not over by the wall. */
+static msec_t window_of(struct world *w, uint64_t per)
+{
+    static const msec_t ms[RATE_NPERS] = { 1000, 60000, 3600000, 86400000 };
+    const struct window *is = window_at(&w->e->tree, (uint8_t)(RATE_NPERS + per));
+
+    if (is == NULL || is->no == 0 || is->from_ms % ms[per] != 0 || is->to_ms != is->from_ms + ms[per] ||
+        w->e->wall_at >= is->to_ms)
+        world_broke(w, "J39: a calendar window of the wrong time");
+    return is != NULL ? is->from_ms : 0;
+}
+
+/* J39: in a calendar window at most its units start, or a single task of more. */
+static void check_window(struct world *w, const struct mtask *t, uint64_t id, const uint64_t *u)
+{
+    double cost = (double)own_cost(&t->own), all = (double)u[0];
+    msec_t from = window_of(w, u[1]);
+    struct bucket *b = counted_of(w->model, id, all, from);
+
+    if (b->at != from)
+        b->level = all;
+    b->at = from;
+    b->calendar = true;
+    if (b->level < cost && b->level < all && !t->first)
+        world_broke(w, "J39: more units of limiter %lx than its window has: %f of %f", id, all - b->level + cost, all);
+    b->level -= cost;
+}
+
 /* J23: what a start costs is in the bucket, or the bucket is full: at most max(room, cost) +
  * units * w / per in any window w. */
-static void check_units(struct world *w, const struct mtask *t, uint64_t id, const uint64_t *units,
+static void check_units(struct world *w, const struct mtask *t, uint64_t id, const struct key_limit *l,
                         msec_t at)
 {
+    const uint64_t *units = &l->units_1;
     static const double per_ms[RATE_NPERS] = { 1e3, 60e3, 3600e3, 86400e3 };
     double cost = (double)own_cost(&t->own);
 
     for (unsigned i = 0; i < UNIT_RATES_MAX && units[3 * i] != 0; i++) {
         const uint64_t *u = &units[3 * i];
         double room = (double)(u[2] != 0 ? u[2] : u[0]);
-        struct bucket *b = bucket_of(w->model, id | (uint64_t)(i + 1) << 32, room, at);
+        struct bucket *b;
 
+        if (unit_window(l->windows, i, u[1]) != 0) {
+            check_window(w, t, id | (uint64_t)(i + 1) << 32, u);
+            continue;
+        }
+        b = counted_of(w->model, id | (uint64_t)(i + 1) << 32, room, at);
         b->level += (double)(at - b->at) * (double)u[0] / per_ms[u[1]];
         b->level = b->level > room ? room : b->level;
         b->at = at;
@@ -125,7 +160,7 @@ static void check_limits(struct world *w, const struct mtask *t, msec_t at)
         struct key_limit l = limits_of(&w->limits, &w->plan.rules, &k, level);
 
         check_rate(w, t->first, limiter_of(t, level), l.rate, l.burst, at);
-        check_units(w, t, limiter_of(t, level), &l.units_1, at);
+        check_units(w, t, limiter_of(t, level), &l, at);
         check_at_once(w, t, level, l.at_once);
         if (l.paused != 0 && !t->first)
             world_broke(w, "task %lx starts while its key is paused at level %u", t->no, level);
@@ -143,8 +178,18 @@ void order_settle(struct world *w, const struct mtask *t, double more)
 
         for (unsigned i = 0; i < UNIT_RATES_MAX && u[3 * i] != 0; i++) {
             double room = (double)(u[3 * i + 2] != 0 ? u[3 * i + 2] : u[3 * i]);
-            struct bucket *b = bucket_of(w->model, limiter_of(t, level) | (uint64_t)(i + 1) << 32, room, w->e->at);
+            bool calendar = unit_window(l.windows, i, u[3 * i + 1]) != 0;
+            msec_t from = calendar ? window_of(w, u[3 * i + 1]) : 0;
+            struct bucket *b = counted_of(w->model, limiter_of(t, level) | (uint64_t)(i + 1) << 32, calendar ? (double)u[3 * i] : room,
+                                         calendar ? from : w->e->at);
 
+            if (calendar) { /* less comes back to the window in which it was taken */
+                b->level = b->at != from ? (double)u[3 * i] : b->level;
+                b->at = from;
+                b->calendar = true;
+                b->level -= more > 0 || t->window[u[3 * i + 1]] == from ? more : 0;
+                continue;
+            }
             b->level += (double)(w->e->at - b->at) * (double)u[3 * i] / per_ms[u[3 * i + 1]];
             b->level = (b->level > room ? room : b->level) - more;
             b->at = w->e->at;
@@ -244,6 +289,15 @@ static void check_order(struct world *w, const struct mtask *x)
             world_broke(w, "J6: task %lx starts while %lx of its line is not final", x->no, y->no);
         if (vy.state == TASK_WAITING && !strict_stands(w, y))
             check_pair(w, x, y, &vx, &vy);
+    }
+}
+
+void order_windows(struct world *w, struct mtask *t)
+{
+    for (unsigned per = PER_MINUTE; per < RATE_NPERS; per++) {
+        const struct window *is = window_at(&w->e->tree, (uint8_t)(RATE_NPERS + per));
+
+        t->window[per] = is != NULL ? is->from_ms : 0;
     }
 }
 

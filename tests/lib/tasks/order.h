@@ -8,6 +8,8 @@
 void order_check_idle(struct world *w);
 /* A start turns out to have taken so many units more (below 0: less) than it was charged. */
 void order_settle(struct world *w, const struct mtask *t, double more);
+/* Notes in which calendar windows it starts. */
+void order_windows(struct world *w, struct mtask *t);
 /* A take of this queue got less than it wanted. */
 void order_check_left(struct world *w, unsigned queue);
 

@@ -56,16 +56,22 @@ static void draw_rules(struct task_rules *r, struct rng *g)
         r->until_told = 1 + between(g, 500, 30000);
 }
 
-void plan_draw_units(uint64_t *units, struct rng *g)
+uint64_t plan_draw_units(uint64_t *units, struct rng *g)
 {
     static const uint64_t most[RATE_NPERS] = { 200, 6000, 300000, 6000000 };
     unsigned n = 1 + (unsigned)rng_below(g, UNIT_RATES_MAX);
+    uint64_t windows = 0;
 
     for (unsigned i = 0; i < n; i++, units += 3) {
         units[1] = rng_below(g, RATE_NPERS);
         units[0] = between(g, most[units[1]] / 20, most[units[1]]);
         units[2] = rng_chance(g, 0.3) ? 0 : between(g, 1, 200);
+        if (units[1] != PER_SECOND && rng_chance(g, 0.4)) {
+            windows |= (uint64_t)1 << (ZONE_BITS * i);
+            units[0] = between(g, 5, rng_chance(g, 0.5) ? 50 : 1000);
+        }
     }
+    return windows;
 }
 
 void plan_draw_tasks(struct plan *p, uint64_t seed)
@@ -112,11 +118,11 @@ void plan_draw_tasks(struct plan *p, uint64_t seed)
     p->cost_most = rng_chance(&g, 0.5) ? 5 : 300;
     p->settles = p->costly > 0 ? some(&g, 1) : 0;
     if (rng_chance(&g, 0.3))
-        plan_draw_units(&p->rules.queue_units_1, &g);
+        p->rules.windows |= plan_draw_units(&p->rules.queue_units_1, &g);
     if (rng_chance(&g, 0.3))
-        plan_draw_units(&p->rules.key_units_1, &g);
+        p->rules.windows |= plan_draw_units(&p->rules.key_units_1, &g) << LIMIT_WINDOWS;
     if (rng_chance(&g, 0.2))
-        plan_draw_units(&p->rules.below_units_1, &g);
+        p->rules.windows |= plan_draw_units(&p->rules.below_units_1, &g) << 2 * LIMIT_WINDOWS;
     if (rng_chance(&g, 0.25))
         p->rules.max_waiting_units = between(&g, 1, p->costly > 0 ? 10 * p->cost_most : 30);
 }

@@ -27,8 +27,8 @@ struct plan {
     double lost;           /* of the commands to that Redis, and their answers */
 };
 
-/* Some rates in units, as the 3 * UNIT_RATES_MAX numbers of rules have them. */
-void plan_draw_units(uint64_t *units, struct rng *g);
+/* Some rates in units, as the 3 * UNIT_RATES_MAX numbers of rules have them; which are in calendar windows, of zone 1. */
+uint64_t plan_draw_units(uint64_t *units, struct rng *g);
 void plan_draw_tasks(struct plan *p, uint64_t seed);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "task/keys/windows.h"
 #include "tests/lib/tasks/order.h"
 
 #define LIMITERS 3 /* of a task: queue, key, key below it */
@@ -36,12 +37,17 @@ static void check_levels(struct world *w, const struct mtask *t, const struct le
         const struct unit_rate *r = tree_limiter_at(&w->e->tree, before->limiter[i])->rule->units;
 
         for (unsigned k = 0; k < UNIT_RATES_MAX && r[0].units != 0; k++) {
-            double tat = (double)before->tat[i][k];
+            double tat = (double)before->tat[i][k], near = r[k].window != 0 ? 0.5 : 1e3;
             double want = (more > 0 && tat < now ? now : tat) +
-                          (r[k].units != 0 ? more * (double)r[k].per_ns / (double)r[k].units : 0);
+                          (r[k].units != 0 && r[k].window == 0 ? more * (double)r[k].per_ns / (double)r[k].units : 0);
 
+            if (r[k].window != 0) {
+                const struct window *is = window_at(&w->e->tree, r[k].window);
+
+                want = tat + (more > 0 || is->from_ms == t->window[r[k].window % RATE_NPERS] ? more : 0);
+            }
             want = r[k].units != 0 ? (want > 0 ? want : 0) : tat;
-            if ((double)after.tat[i][k] < want - 1e3 || (double)after.tat[i][k] > want + 1e3)
+            if ((double)after.tat[i][k] < want - near || (double)after.tat[i][k] > want + near)
                 world_broke(w, "J24: %f units more of task %lx: a limiter has paid another number", more, t->no);
         }
     }

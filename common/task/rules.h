@@ -113,8 +113,8 @@ struct unit_rate_numbers { /* UNIT_RATES_MAX of them are those members */
     UNIT_RATES(X, queue) UNIT_RATES(X, key) UNIT_RATES(X, below)                         \
     X(max_cost, 0, TASK_COST_MAX)           /* units of a new task; 0: any */             \
     X(max_waiting_units, 0, WAITING_UNITS_MAX) /* units of a queue's tasks that wait; 0: any */ \
-    X(windows, 0, ((uint64_t)1 << LIMIT_WINDOWS * TASK_KEY_LEVELS) - 1) /* of the queue, keys, those below: \
-                                             * LIMIT_WINDOWS each */
+    X(windows, 0, ((uint64_t)1 << LIMIT_WINDOWS * TASK_KEY_LEVELS) - 1) /* LIMIT_WINDOWS each: of the queue, \
+                                             * keys, those below */
 #define TASK_RULES_LATER (3 * 3 * UNIT_RATES_MAX + 3) /* behind max_wait_ms: not written while they are 0 */
 
 struct task_rules {

@@ -29,7 +29,7 @@ enum closed { /* limits that stop the tasks of a queue or key: bits */
     CLOSED_AT_ONCE = 2,
     CLOSED_PAUSE = 4,
     CLOSED_BUDGET = 8, /* not by the engine: its endpoint's part of a budget, */
-    CLOSED_WINDOW = 16, /* or what is left of a calendar window */
+    CLOSED_WINDOW = 16, /* or what is left of a calendar window; with CLOSED_RATE: of the queue or key */
 };
 #define CLOSED_BITS 5u
 

@@ -124,9 +124,10 @@ static void waits_for_call(const struct msg_task_get_ans *m, const struct mng_pa
 static void waits_for(const struct msg_task_get_ans *m, const struct mng_part_view *p, char *out,
                       size_t cap)
 {
-    const char *of = strcmp(m->limited_by, m->queue) == 0  ? "queue"
-                     : strcmp(m->limited_by, p->pool) == 0 ? "pool"
-                                                           : "key";
+    const char *of = m->limited == CLOSED_WINDOW ? strcmp(m->limited_by, p->endpoint) == 0 ? "endpoint" : "budget"
+                     : strcmp(m->limited_by, m->queue) == 0 ? "queue"
+                     : strcmp(m->limited_by, p->pool) == 0  ? "pool"
+                                                            : "key";
 
     if (p->paused)
         snprintf(out, cap, "pool %s is paused: no task of it starts", p->pool);
@@ -145,6 +146,9 @@ static void waits_for(const struct msg_task_get_ans *m, const struct mng_part_vi
         snprintf(out, cap, "%s %s has as many tasks running as it may have (max_concurrent)", of, m->limited_by);
     else if ((m->limited & CLOSED_PAUSE) != 0)
         snprintf(out, cap, "%s %s is paused", of, m->limited_by);
+    else if ((m->limited & CLOSED_WINDOW) != 0)
+        snprintf(out, cap, "%s %s has used what its calendar window has room for: the next one begins at limited_until",
+                 of, m->limited_by);
     else if (m->limited == CLOSED_RATE && m->limited_until_ms == 0)
         snprintf(out, cap, "the limits of pool %s let nothing start now", p->pool);
     else if ((m->limited & CLOSED_RATE) != 0)
@@ -152,9 +156,6 @@ static void waits_for(const struct msg_task_get_ans *m, const struct mng_part_vi
                  m->limited_by);
     else if ((m->limited & CLOSED_BUDGET) != 0)
         snprintf(out, cap, "endpoint %s has no more of budget %s now", p->endpoint, m->limited_by);
-    else if ((m->limited & CLOSED_WINDOW) != 0)
-        snprintf(out, cap, "endpoint %s has used what its calendar window, or its budget's, has room for: the next one begins at "
-                 "limited_until", m->limited_by);
     else if (is_call(p))
         waits_for_call(m, p, out, cap);
     else

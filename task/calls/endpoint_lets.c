@@ -226,14 +226,18 @@ enum task_eta endpoint_eta(const struct endpoint *ep, uint64_t nth, msec_t now, 
     return TASK_ETA_RATE;
 }
 
-msec_t endpoint_window(const struct endpoint *ep, uint64_t nth, msec_t now)
+msec_t endpoint_window(const struct endpoint *ep, uint64_t nth, msec_t now, const char **whose)
 {
-    msec_t soonest = MSEC_NEVER;
+    msec_t soonest = MSEC_NEVER, own;
+    bool shared = false, other;
 
     each_target_of (ep, x)
         if (x->def.serial != 0 && !x->def.paused && !endpoint_is_down(x))
-            soonest = ms_min(soonest, quota_window(&x->quota, nth, 0, now));
-    return ms_max(quota_window(&ep->quota, nth, 0, now), soonest == MSEC_NEVER ? 0 : soonest);
+            soonest = ms_min(soonest, quota_window(&x->quota, nth, 0, now, &other));
+    own = quota_window(&ep->quota, nth, 0, now, &shared);
+    soonest = soonest == MSEC_NEVER ? 0 : soonest;
+    *whose = shared && own >= soonest ? ep->def.budget : ep->name;
+    return ms_max(own, soonest);
 }
 
 msec_t endpoint_over_quota(struct endpoint *ep, uint64_t nth, uint64_t cost, msec_t now)

@@ -61,8 +61,8 @@ const char *endpoint_unusable(const struct endpoint *ep);
 bool endpoint_probes(struct endpoint *ep, uint64_t running, bool waits, msec_t now);
 
 /* The end of the calendar window in which the nth call from now has no room, of its own, or of each target that
- * is well; 0: it has. */
-msec_t endpoint_window(const struct endpoint *ep, uint64_t nth, msec_t now);
+ * is well; 0: it has. whose: its name, or its budget's. */
+msec_t endpoint_window(const struct endpoint *ep, uint64_t nth, msec_t now, const char **whose);
 
 /* Calls at once that it lets pass now, as far as the adaptive limit says; 0: it is off. */
 uint64_t endpoint_adaptive(const struct endpoint *ep);

@@ -261,14 +261,16 @@ static double lacks(const struct quota *q, unsigned k, const struct nth_call *c,
                ? c->before + c->own - ((double)purse_left(p, q->whole[k]) + (double)q->rest[k]) : 0;
 }
 
-msec_t quota_window(const struct quota *q, uint64_t nth, uint64_t cost, msec_t now)
+msec_t quota_window(const struct quota *q, uint64_t nth, uint64_t cost, msec_t now, bool *shared)
 {
     struct nth_call c = nth_call(q, nth, cost);
     msec_t ends = 0;
 
     each_purse (q, k)
-        if (lacks(q, k, &c, now) > 0)
-            ends = ms_max(ends, q->purse[k].window.to_ms);
+        if (lacks(q, k, &c, now) > 0 && q->purse[k].window.to_ms > ends) {
+            ends = q->purse[k].window.to_ms;
+            *shared = q->shared[k];
+        }
     return ends;
 }
 

@@ -63,8 +63,8 @@ msec_t quota_when(const struct quota *q, msec_t now);
  * average; cost: its own, 0: as they do; one that all nodes together have room for, but not this one, needs a full
  * bucket. 0: at once. */
 msec_t quota_nth(const struct quota *q, uint64_t nth, uint64_t cost, msec_t now);
-/* The end of the calendar window in which that one has no room; 0: there is room. */
-msec_t quota_window(const struct quota *q, uint64_t nth, uint64_t cost, msec_t now);
+/* The end of the calendar window in which that one has no room, and whether it is the budget's; 0: there is room. */
+msec_t quota_window(const struct quota *q, uint64_t nth, uint64_t cost, msec_t now, bool *shared);
 /* Units at once of the k-th rate, at this node. */
 uint64_t quota_room(const struct quota *q, unsigned k);
 /* Whole units in the bucket of the k-th rate; below 0: owed. Of a window: those that are taken. */

@@ -6,10 +6,10 @@
 
 #include "common/base/buf.h"
 #include "task/engine/arrive.h"
-#include "task/engine/calendar.h"
 #include "task/engine/leave.h"
 #include "task/engine/members.h"
 #include "task/engine/tqueue.h"
+#include "task/engine/window_records.h"
 
 #define BIT(S) (1u << TASK_##S)
 
@@ -44,7 +44,7 @@ static int apply_pool(struct engine *e, const struct trec *r)
             shorten_lives(e, p);
         allowance_rules(&e->allowance, &e->pool[0]->rules, e->at);
         tree_reconsider(&e->tree, e->at);
-        return calendar_rules(e) ? 0 : SQ_EPROTO;
+        return windows_want(e) ? 0 : SQ_EPROTO;
     }
     if (!GROW(e->pool, e->n_pools, e->pools_cap, 4) || (p = calloc(1, sizeof(*p))) == NULL)
         return SQ_ENOMEM;
@@ -57,7 +57,7 @@ static int apply_pool(struct engine *e, const struct trec *r)
     e->pool[e->n_pools++] = p;
     /* a node gives each pool its partitions */
     allowance_rules(&e->allowance, &e->pool[0]->rules, e->at);
-    return calendar_rules(e) ? 0 : SQ_EPROTO;
+    return windows_want(e) ? 0 : SQ_EPROTO;
 }
 
 static int apply_keys(struct engine *e, const struct trec *r)
@@ -86,7 +86,7 @@ static int apply_keys(struct engine *e, const struct trec *r)
         tqueue_rules_anew(e);
     }
     key_rules_free(&was);
-    return calendar_rules(e) ? 0 : SQ_EPROTO;
+    return windows_want(e) ? 0 : SQ_EPROTO;
 }
 
 static int apply_at(struct engine *e, const struct trec *r)
@@ -562,7 +562,7 @@ int task_apply(struct engine *e, const struct trec *r)
     case TREC_SETTLEMENTS:
         return apply_settlements(e, r);
     case TREC_WINDOW:
-        return calendar_apply(e, r);
+        return window_apply(e, r);
     case TREC_EMPTIED:
         return apply_emptied(e, r);
     case TREC_LEVEL:

@@ -30,12 +30,12 @@ static msec_t opens_at(const struct engine *e, uint32_t limiter)
                ? ms_max(wheel_when(&e->tree.wakes, limiter), window_closes(&e->tree, limiter)) : 0;
 }
 
-/* What closes it, in words for others: its rate, or a calendar window that has no room. */
+/* Sets both bits of a rate whose calendar window has no room: one alone is the endpoint's. */
 static uint8_t closed_by(const struct engine *e, uint32_t limiter)
 {
     uint8_t closed = tree_limiter_at(&e->tree, limiter)->closed;
 
-    return window_closes(&e->tree, limiter) == 0 ? closed : (uint8_t)((closed & ~CLOSED_RATE) | CLOSED_WINDOW);
+    return window_closes(&e->tree, limiter) == 0 ? closed : closed | CLOSED_WINDOW;
 }
 
 static uint32_t limiter_of(const struct engine *e, task_slot slot)
@@ -146,7 +146,7 @@ static void of_waiting(const struct engine *e, const struct starts *starts, uint
         say(v, TASK_ETA_PAUSED, -1);
     else if (e->allowance.is_on && e->allowance.none && !v->first)
         say(v, TASK_ETA_RATE, -1);
-    else if (rate > 0 && (v->limited & (CLOSED_RATE | CLOSED_WINDOW)) != 0 && (pace < 0 || v->young))
+    else if (rate > 0 && (v->limited & CLOSED_RATE) != 0 && (pace < 0 || v->young))
         say(v, TASK_ETA_RATE, rate); /* known limit, and no pace yet */
     else if (rate > pace && pace >= 0)
         say(v, TASK_ETA_RATE, rate);

@@ -5,10 +5,10 @@
 
 #include "common/base/err.h"
 #include "task/engine/apply.h"
-#include "task/engine/calendar.h"
 #include "task/engine/look.h"
 #include "task/engine/members.h"
 #include "task/engine/tqueue.h"
+#include "task/engine/window_records.h"
 
 static struct trec_text text_of(const char *s)
 {
@@ -158,7 +158,7 @@ void engine_snapshot(const struct engine *e, struct buf *out)
     struct trec sums = { .kind = TREC_SETTLEMENTS, .lo = e->settled.more, .hi = e->settled.back };
 
     trec_append(&at, out);
-    calendar_write(e, out);
+    windows_write(e, out);
     write_pools(e, out);
     trec_append(&snap, out);
     group_write_all(e, out);

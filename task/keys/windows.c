@@ -6,7 +6,7 @@
 
 #include "task/keys/buckets.h"
 
-#define WINDOWS_MOST 1000000 /* of an estimate */
+#define WINDOWS_MOST 1000000 /* in an estimate */
 
 int windows_name(struct tree *t, unsigned zone, const char *name, size_t n)
 {

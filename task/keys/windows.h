@@ -12,15 +12,15 @@
 struct window {
     uint64_t no;            /* 0: none has begun */
     int64_t from_ms, to_ms; /* Unix ms */
-    uint64_t lease;         /* of its first start, at least */
-    bool wanted;            /* by some rule */
+    uint64_t lease;         /* the first start has it, or a later one */
+    bool wanted;            /* some rule has it */
     bool emptied; /* starts in it may be missing: whatever is new has nothing of it */
 };
 
 struct windows {
     char *zone[RATE_ZONES_MAX + 1]; /* owned; "": UTC; NULL: not known */
     struct window v[UNIT_WINDOWS];  /* by unit_window() */
-    int64_t wall_ahead;             /* of the partition's axis */
+    int64_t wall_ahead;             /* before the partition's axis */
 };
 
 /* A zone has a number. 0; SQ_EPROTO: another one has it; SQ_ENOMEM. */

@@ -88,15 +88,16 @@ static msec_t whole_second(const struct part *p, msec_t at)
     return at + (unix_ms + 500) / 1000 * 1000 - unix_ms;
 }
 
-/* Waits for the next calendar window of the endpoint are waits for a limit. */
+/* Waits for the next calendar window of the endpoint, or of its budget, are waits for a limit. */
 static void reckon_window(const struct part *p, struct task_view *v)
 {
-    msec_t ends = endpoint_window(p->endpoint, v->turns, p->e.at);
+    const char *whose;
+    msec_t ends = endpoint_window(p->endpoint, v->turns, p->e.at, &whose);
 
     if (ends == 0)
         return;
     v->limited = CLOSED_WINDOW;
-    v->limited_by = p->endpoint_name;
+    v->limited_by = whose;
     v->limited_until = whole_second(p, ends);
     if (v->eta_ms < ends - p->e.at)
         say_eta(v, TASK_ETA_RATE, ends - p->e.at);
@@ -108,6 +109,8 @@ void tasktab_reckon(const struct part *p, struct task_view *v)
     enum task_eta by = TASK_ETA_ENDPOINT;
     int64_t ms = -1;
 
+    if ((v->limited & CLOSED_WINDOW) != 0) /* queue or key: the engine says so */
+        v->limited_until = whole_second(p, v->limited_until);
     if (p->paused) {
         say_eta(v, TASK_ETA_PAUSED, -1);
         return;

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 
 up --routers 1 --seg-nodes 1 --task-nodes 1 \
-    --set 'queuemng.pools=[{match: images}, {match: paid, key: {rates: [{units: 1200, per: minute, burst: 30}]}}, {match: bound, max_waiting_units: 1000}, {match: daily, queue: {rates: [{units: 20, per: day}]}}]'
+    --set 'queuemng.pools=[{match: images}, {match: paid, key: {rates: [{units: 1200, per: minute, burst: 30}]}}, {match: bound, max_waiting_units: 1000}, {match: dated, key: {rates: [{units: 100, window: calendar, zone: Europe/Berlin}]}}, {match: daily, queue: {rates: [{units: 20, per: day}]}}]'
 task_call() { http -H "Authorization: Bearer $(task_token)" "$@"; }
 ctl() { "$BIN/segqctl" --dir "$C" "$@" >"$DIR/out" 2>"$DIR/err" </dev/null; }
 says() { grep -qE -- "$1" "$DIR/out"; }
@@ -27,10 +27,36 @@ done
 ctl endpoint add clock url="http://127.0.0.1:$T/api" allow='["127.0.0.0/8"]' \
     rates='[{"units":100,"window":"calendar","zone":"Europe/Berlin"}]'
 clocked() { submit clock '{"path":"/echo","method":"GET","cost":30}' | field task | grep -v '^null$' | tee -a "$DIR/clocked"; }
-waits_for_window() { ctl task why "$(clocked)" && says 'endpoint clock has used what its calendar window, or its budget.s, has room for: the next one begins at 20.*:00 UTC'; }
+waits_for_window() { ctl task why "$(clocked)" && says 'endpoint clock has used what its calendar window has room for: the next one begins at 20.*:00 UTC'; }
 wait_for 20 "a task says for which window it waits" waits_for_window
 of_100() { ctl endpoint list && says 'clock .* [0-9]+ of 100 \(100/minute, from 20.*:00 UTC to 20.*:00 UTC\)'; }
 wait_for 10 "segqctl shows what of it is used" of_100
+
+# ---- likewise of keys, which workers take from; a day's limit that is raised goes on
+for bad in '"window":"calendar","burst":5' '"window":"calendar","per":"second"' '"window":"calendar","zone":"No/Where"' '"zone":"UTC"'; do
+    ctl key set dated u rates="[{\"units\":100,$bad}]"
+    check "a window of a key with $bad is refused by name" complains 'rates'
+done
+dated() { task_call -d "{\"lease\":\"1h\",\"wait\":\"$1\"}" "$R/v1/queues/dated/tasks/take" | jq -r '.tasks[0].task // "none"'; }
+days() { ctl key set dated u rates="[{\"units\":$1,\"per\":\"day\",\"window\":\"calendar\",\"zone\":\"Europe/Berlin\"}]"; }
+days 100
+first=$(submit dated '{"key":"u","payload":1,"cost":60}' | field task)
+later=$(submit dated '{"key":"u","payload":2,"cost":60}' | field task)
+check_eq "a task of the day starts" "$(dated 5s)" "$first"
+check_eq "  one that does not fit waits" "$(dated 0s)" none
+check_eq "  and is told for what" "$(http "$R/v1/tasks/$later" | field limited_by)" window:u
+midnight=$(TZ=Europe/Berlin date -d 'tomorrow 0:00' +%s)
+check_eq "  until midnight in Berlin" "$(http "$R/v1/tasks/$later" | jq '.limited_until | floor')" "$midnight"
+ctl task why "$later"
+check "  segqctl says so, too" says 'key u has used what its calendar window has room for: the next one begins at 20.*:00 UTC'
+days 120
+check_eq "the operator raises the limit: it starts" "$(dated 5s)" "$later"
+later=$(submit dated '{"key":"u","payload":3}' | field task)
+check_eq "  and what was taken counts" "$(dated 0s)" none
+for _ in 1 2 3 4; do submit dated '{"key":"t","payload":1,"cost":30}' | field task >>"$DIR/dated"; done
+while ! grep -q ^none "$DIR/over" 2>/dev/null; do dated 5s; done >"$DIR/worker" 2>&1 &
+worker=$!
+helper $worker
 
 # ---- bad input
 for bad in 0 -1 1000000001 '"many"' 1.5; do
@@ -183,3 +209,10 @@ while read -r one; do http "$R/v1/tasks/$one" | jq '.started_at / 60 | floor'; d
 check "J28: at most 3 calls of 30 in a minute that has 100 ($(tr '\n' ';' <"$DIR/minutes"))" \
     [ "$(sort -rn "$DIR/minutes" | awk 'NR == 1 { print $1 }')" = 3 ]
 check "  and more than one minute was needed" [ "$(wc -l <"$DIR/minutes")" -ge 2 ]
+dated_over() { while read -r one; do [ "$(http "$R/v1/tasks/$one" | field state)" = running ] || return 1; done <"$DIR/dated"; }
+wait_for 70 "all tasks of the key have started" dated_over
+echo none >"$DIR/over"
+while read -r one; do http "$R/v1/tasks/$one" | jq '.started_at / 60 | floor'; done <"$DIR/dated" | sort | uniq -c >"$DIR/minutes"
+check "J39: at most 3 of them in a minute, over two kill -9 ($(tr '\n' ';' <"$DIR/minutes"))" \
+    [ "$(sort -rn "$DIR/minutes" | awk 'NR == 1 { print $1 }')" = 3 ]
+check_eq "  and the other key waits for midnight still" "$(http "$R/v1/tasks/$later" | field limited_by)" window:u

@@ -565,10 +565,22 @@ Test(calls_left, a_task_says_that_it_waits_for_a_calendar_window_and_until_when)
     cr_expect_eq(v.eta, TASK_ETA_RATE);
     cr_expect_eq(v.eta_ms, 5000);
     cr_expect_eq(calls.going.n, 1);
+    m.serial = 4; /* that of its budget, which is named then */
+    m.budget = "gpus";
+    m.n_shared = 1;
+    m.shared_part = UNIT_PARTS;
+    say(MNG, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = m });
+    turn();
+    cr_assert_eq(engine_look(&p->e, task_number(&p->e.store, 0), &v), 0);
+    tasktab_reckon(p, &v);
+    cr_expect_eq(v.limited, CLOSED_WINDOW);
+    cr_expect_str_eq(v.limited_by, "gpus");
+    m.budget = "";
+    m.n_shared = 0;
 
     now.ms += 4000; /* slots come one by one */
     now.wall_ms += 4000;
-    m.serial = 3;
+    m.serial = 5;
     window[3] = 1;
     say(MNG, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = m });
     turn();

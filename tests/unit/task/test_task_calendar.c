@@ -91,7 +91,7 @@ Test(task_calendar, a_tenants_day)
     cr_expect_eq(take(&r) + take(&r) + take(&r), 100007, "all at once, and the others their own");
     cr_expect_eq(take(&r), 0);
     cr_assert_eq(engine_look(&r.e, next, &v), 0);
-    cr_expect_eq(v.limited, CLOSED_WINDOW);
+    cr_expect_eq(v.limited, CLOSED_RATE | CLOSED_WINDOW);
     cr_expect_str_eq(v.limited_by, "t");
     cr_expect_eq(v.limited_until, r.e.at + 9 * H, "midnight");
     cr_expect_eq(v.eta, TASK_ETA_RATE);

@@ -43,6 +43,47 @@ Test(task_table, limits_of_keys_are_kept_and_bad_ones_refused)
     cr_assert_eq(tasktab_part(t, 3)->e.pool[0]->keys.pattern[0].weight, 4, "as before the bad one");
 }
 
+static const struct key_rule *queue_rule(void)
+{
+    return &tasktab_part(t, 3)->e.pool[0]->level[0];
+}
+
+/* Numbers of zones are the manager's of that moment: a partition has its own. */
+Test(task_table, zones_of_calendar_windows_keep_their_numbers_whatever_the_order_is_in)
+{
+    const char *zones[] = { "", "Europe/Berlin" }, *turned[] = { "Europe/Berlin", "" };
+    struct key_limit keys[] = { { .queue = "", .key = "*", .units_1 = 5, .per_1 = PER_HOUR, .windows = 1 } };
+    struct task_rules r;
+    struct msg open = { .type = MSG_PART_OPEN, .part_open = { EPOCH, 3, 8, "q*", sizeof(r) / 8, (uint64_t *)&r, 100,
+                                                              .n_keys = 1, .keys = keys, .n_zones = 2, .zones = zones } };
+
+    rules_default(&r);
+    r.queue_units_1 = 10;
+    r.queue_per_1 = PER_DAY;
+    r.windows = 2;
+    ok(EPOCH, 77);
+    send(MNG, &open);
+    turn();
+    turn();
+    cr_assert_eq(queue_rule()->units[0].window, 2 * RATE_NPERS + PER_DAY);
+    cr_expect_eq(tasktab_part(t, 3)->e.pool[0]->keys.pattern[0].units[0].window, RATE_NPERS + PER_HOUR);
+    cr_expect(window_at(&tasktab_part(t, 3)->e.tree, RATE_NPERS + PER_HOUR)->no == 1, "it has begun");
+    open.part_open.zones = turned;
+    r.windows = 1;
+    keys[0].windows = 2;
+    send(MNG, &open);
+    turn();
+    cr_expect_eq(queue_rule()->units[0].window, 2 * RATE_NPERS + PER_DAY);
+    cr_expect_eq(tasktab_part(t, 3)->e.pool[0]->keys.pattern[0].units[0].window, RATE_NPERS + PER_HOUR);
+    r.windows = 3;
+    send(MNG, &open);
+    cr_expect_eq(out.v[0].m.type, MSG_ERROR, "one that was not told");
+    turn();
+    again();
+    cr_expect_eq(queue_rule()->units[0].window, 2 * RATE_NPERS + PER_DAY);
+    cr_expect_eq(window_at(&tasktab_part(t, 3)->e.tree, RATE_NPERS + PER_HOUR)->no, 1);
+}
+
 Test(task_table, a_unique_key_that_another_task_has_is_told_apart)
 {
     struct task_put one[] = {

@@ -34,7 +34,7 @@ void unit_rates_put(const struct cfg_list *rates, uint64_t *numbers);
 struct rate_zones { /* zones of calendar windows of queues and keys, as task nodes are told them */
     const char *v[RATE_ZONES_MAX]; /* borrowed; zone 1 and up; "": UTC */
     uint32_t n;
-    bool full; /* there was no room for another */
+    bool full; /* another one had no room */
 };
 /* Packed, LIMIT_WINDOWS bits (common/task/rules.h); a zone that is new goes to the end of the list. */
 uint64_t unit_rates_windows(const struct cfg_list *rates, struct rate_zones *z);

@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct challenge_terms terms = { "login", 1, 0 };
+    static const struct challenge_terms terms = { .queue = "login", .from = 1 };
     static struct challenge_keys keys;
     static char text[2 * CHALLENGE_ANSWER_MAX];
     struct challenge_seen of = { .end_s = -1 };

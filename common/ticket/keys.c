@@ -212,6 +212,7 @@ int keys_cluster(struct cluster_keys *k, const char *path, bool create, struct e
         derive(k->token.mac, sizeof(k->token.mac), "segq token 1", secret[0]);
         derive(k->token.subject, sizeof(k->token.subject), "segq subject 1", secret[0]);
         derive(k->challenge, sizeof(k->challenge), "segq challenge 1", secret[0]);
+        derive(k->contact, sizeof(k->contact), "segq contact 1", secret[0]);
     }
     if (n > 1) {
         k->has_other_link = k->token.has_other = true;
@@ -219,6 +220,7 @@ int keys_cluster(struct cluster_keys *k, const char *path, bool create, struct e
         derive(k->token.other_mac, sizeof(k->token.other_mac), "segq token 1", secret[1]);
         derive(k->token.other_subject, sizeof(k->token.other_subject), "segq subject 1", secret[1]);
         derive(k->other_challenge, sizeof(k->other_challenge), "segq challenge 1", secret[1]);
+        derive(k->other_contact, sizeof(k->other_contact), "segq contact 1", secret[1]);
     }
     sodium_memzero(secret, sizeof(secret));
     return n < 0 ? n : 0;

@@ -2,7 +2,7 @@
  *
  *   cluster.secret  32 random bytes, base64. The same on every machine. From it, by
  *                   keyed BLAKE2b with a label each: the link key (rpc hello) and the
- *                   token keys, and that of challenges. Routers, segments and queuemng have it. A second line is
+ *                   token keys, that of challenges, that of contacts. Routers, segments and queuemng have it. A second line is
  *                   accepted, too, and writes nothing.
  *   pass.key        Ed25519 seed, base64. Only segment nodes have it, the same on all:
  *                   a router can check passes, it cannot make one. The first line signs;
@@ -19,6 +19,7 @@
 
 #define LINK_KEY_BYTES 32
 #define CHALLENGE_KEY_BYTES 32
+#define CONTACT_KEY_BYTES 32 /* crypto_secretbox */
 
 struct cluster_keys {
     uint8_t link[LINK_KEY_BYTES];
@@ -27,6 +28,8 @@ struct cluster_keys {
     struct token_key token;
     uint8_t challenge[CHALLENGE_KEY_BYTES]; /* signs challenges; the other one's are ours, too */
     uint8_t other_challenge[CHALLENGE_KEY_BYTES];
+    uint8_t contact[CONTACT_KEY_BYTES]; /* seals contacts; what the other one sealed can be read */
+    uint8_t other_contact[CONTACT_KEY_BYTES];
 };
 
 /* For struct rpc_opts. */

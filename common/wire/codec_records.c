@@ -52,6 +52,7 @@ PART(map_queue, struct map_queue, MapQueue, NULL, NUM(id), TEXT(name, NAME_MAX_L
      IN_AS(when.opens_ms, opens_ms, 0, INT64_MAX / 2),
      IN_AS(when.closes_ms, closes_ms, 0, INT64_MAX / 2),
      TEXT_AS(when.draw, draw, MAP_DRAW_MAX), TEXT(gate, GATE_JSON_MAX),
+     TEXT(turn_queue, TASK_NAME_MAX),
      MAP_QUEUE_NUMBERS(QUEUE_NUMBER)
      MSGS(lanes, n_lanes, lanes, map_lane, 1, LANES_MAX))
 
@@ -155,6 +156,20 @@ MESSAGE(seen, Seen, seen_holds, IN(clock_ms, 0, INT64_MAX / 2), NUM(seq), NUM(fl
         ROWS(v, n, n_name, 0, MSG_STATUS_MAX), COL(v, name, name),
         COL_BYTE(v, client, client, 0, CLIENT_NCLASSES - 1),
         COL_BYTES(v, marks, n_marks, marks, REPLICA_BYTES_MAX))
+
+MESSAGE(contact, Contact, NULL, ROWS(req, n, n_seg, 0, MSG_BATCH_MAX), COL(req, seg, seg),
+        COL(req, number, number), COL(req, claim_ms, claim_ms),
+        COL_BYTES(req, sealed, n_sealed, sealed, CONTACT_SEALED_MAX))
+
+MESSAGE(contact_ans, ContactAns, NULL, ROWS(ans, n, state.len, 0, MSG_BATCH_MAX),
+        COL_BYTE(ans, state, state, 0, CONTACT_NSTATES - 1),
+        COL_BYTE(ans, reason, reason, 0, GONE_NREASONS - 1), COL(ans, moved_to, moved_to))
+
+MESSAGE(turn, Turn, NULL, NUM(seg), NUM(number), IN(word, TURN_SOON, TURN_NOW),
+        IN(at_ms, 0, INT64_MAX / 2), IN(until_ms, 0, INT64_MAX / 2),
+        BYTES(sealed, n_sealed, sealed, CONTACT_SEALED_MAX))
+
+MESSAGE(turn_ans, TurnAns, NULL, NUM(seg), NUM(number), IN(word, TURN_SOON, TURN_NOW), NUM(told), NUM(later_ms))
 
 /* ---- segment_manager.proto ------------------------------------------------------------- */
 
@@ -337,7 +352,12 @@ MESSAGE(copy_extra, CopyExtra, NULL, NUM(move), NUM(seq),
         COL(subjects, number, subject_number), COL(subjects, issued_s, subject_issued_s),
         COL_BYTE(subjects, client, subject_client, 0, CLIENT_NCLASSES - 1),
         COL(subjects, hash, subject_hash),
-        COL_BYTES(subjects, text, len, subject_text, SUBJECT_TEXT_MAX))
+        COL_BYTES(subjects, text, len, subject_text, SUBJECT_TEXT_MAX),
+        ROWS(contacts, n_contacts, n_contact_seg, 0, ANY), COL(contacts, seg, contact_seg),
+        COL(contacts, number, contact_number),
+        COL_BYTE(contacts, said, contact_said, 0, TURN_SOON | TURN_NOW),
+        COL(contacts, claim_ms, contact_claim_ms),
+        COL_BYTES(contacts, sealed, n_sealed, contact_sealed, CONTACT_SEALED_MAX))
 
 MESSAGE(copy_end, CopyEnd, NULL, NUM(move), NUM(seq), NUM(waiting), NUM(ahead))
 

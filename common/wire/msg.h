@@ -118,6 +118,10 @@ enum msg_ways {
     X(NODE_REG, 48, node_reg, S2M)       /* the first message on a link */               \
     X(REPLICA, 25, replica, S2R)         /* copies that answer polls of waiting tickets */     \
     X(SEEN, 26, seen, R2S)               /* polls that were answered so */               \
+    X(CONTACT, 41, contact, R2S)         /* how tickets are told that their turn comes */ \
+    X(CONTACT_ANS, 42, contact_ans, S2R)                                                 \
+    X(TURN, 43, turn, S2R)               /* it comes: to be told */                      \
+    X(TURN_ANS, 44, turn_ans, R2S)                                                       \
     X(WHY, 70, why, M2S)                 /* about one ticket */                          \
     X(WHY_ANS, 71, why_ans, S2M)                                                         \
     X(DIR, 91, dir, S2S)                 /* a holder of tickets to an owner */           \

@@ -94,7 +94,8 @@ enum queue_bind { BIND_NONE, BIND_DEVICE }; /* a ticket works with whatever show
     X(uint32_t, suspects)        /* enum suspects_mode; a later one is WATCH */             \
     X(uint32_t, suspects_from)   /* score of a suspect */                                   \
     X(uint32_t, suspects_places) /* places of a prefix that are usual; 0: all are */        \
-    X(uint32_t, bind)           /* enum queue_bind */
+    X(uint32_t, bind)           /* enum queue_bind */                           \
+    X(uint32_t, turn_claim_s)   /* who is told of their turn has so long to come, at least */
 
 struct map_queue {
     queue_id id;
@@ -106,6 +107,7 @@ struct map_queue {
     const char *message;    /* the operator's notice to people in line; NULL or "": none */
     struct map_phase when;
     const char *gate;       /* gate_def.h, as JSON; NULL or "": all go through the room */
+    const char *turn_queue; /* the queue of an endpoint that is told whose turn comes; NULL or "": none */
 #define X(type, name) type name;
     MAP_QUEUE_NUMBERS(X)
 #undef X

@@ -9,6 +9,7 @@
 #include "common/base/base.h"
 #include "common/ticket/bound.h"
 #include "common/ticket/pass.h"
+#include "common/ticket/token.h"
 #include "common/wire/msg_segment_manager.h"
 
 struct place_req { /* a poll: what the token says */
@@ -195,6 +196,66 @@ struct msg_session {
 struct msg_session_ans {
     uint32_t n;
     struct sess_ans *ans;
+};
+
+/* ---- who is told that their turn comes ------------------------------------------------------
+ * A contact (an address, a push subscription) is sealed by the router that takes it: nodes, journals
+ * and copies have bytes that say nothing. When the ticket is let in (or soon will be) its node says so to
+ * a router, again and again until one has handed it to a task node, or the ticket ends. */
+#define CONTACT_MAX        512 /* bytes of a contact: JSON, as it came */
+#define CONTACT_SEALED_MAX (CONTACT_MAX + TOKEN_TEXT_LEN + 40)
+
+enum turn_word { TURN_SOON = 1, TURN_NOW = 2 }; /* also bits of what was said */
+
+struct contact_req {
+    seg_id seg; /* the ticket */
+    uint32_t number;
+    uint32_t claim_ms; /* it has so long to come, from its release, if its queue says less */
+    uint16_t n_sealed; /* 0: it has none any more */
+    const uint8_t *sealed;
+};
+
+enum contact_state {
+    CONTACT_OK,
+    CONTACT_GONE,    /* the ticket is over */
+    CONTACT_INSIDE,  /* it was let in */
+    CONTACT_FULL,    /* there are too many */
+    CONTACT_BUSY,
+    CONTACT_MOVED,
+    CONTACT_UNKNOWN,
+    CONTACT_NSTATES
+};
+struct contact_ans {
+    uint8_t state;  /* enum contact_state */
+    uint8_t reason; /* enum gone_reason, if GONE */
+    seg_id moved_to;
+};
+
+struct msg_contact {
+    uint32_t n;
+    struct contact_req *req;
+};
+struct msg_contact_ans {
+    uint32_t n;
+    struct contact_ans *ans;
+};
+
+struct msg_turn { /* to any router */
+    seg_id seg; /* the ticket, as its token names it */
+    uint32_t number;
+    uint8_t word;     /* enum turn_word */
+    int64_t at_ms;    /* wall clock: NOW: its release */
+    int64_t until_ms; /* NOW: it has to be polled by then */
+    uint32_t n_sealed;
+    const uint8_t *sealed;
+};
+
+struct msg_turn_ans {
+    seg_id seg;
+    uint32_t number;
+    uint8_t word;
+    bool told;         /* a task node has it; else again after: */
+    uint32_t later_ms;
 };
 
 /* ---- the replica -------------------------------------------------------------------------

@@ -72,13 +72,23 @@ struct subject_rec {
     const char *text;
 };
 
+struct contact_rec { /* segment/line/contact.h */
+    seg_id seg; /* the token's */
+    uint32_t number;
+    uint8_t said;
+    uint16_t n_sealed;
+    uint32_t claim_ms;
+    const uint8_t *sealed;
+};
+
 struct msg_copy_extra { /* after the fence: all that is not bitmap */
     uint64_t move;
     uint32_t seq;
-    uint32_t n_sessions, n_relocs, n_subjects;
+    uint32_t n_sessions, n_relocs, n_subjects, n_contacts;
     struct session_rec *sessions;
     struct reloc_rec *relocs;
     struct subject_rec *subjects;
+    struct contact_rec *contacts; /* a node of before forgets them */
 };
 
 struct msg_copy_end {

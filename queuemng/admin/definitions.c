@@ -296,6 +296,8 @@ static const char *foreign_key(const struct admin_call *c, enum def_kind_no kind
         return "endpoint";
     if (kind == DEF_POOL && is_foreign(c, was != NULL ? was->notify : "", pool->notify))
         return "notify";
+    if (kind == DEF_QUEUE && is_foreign(c, old != NULL ? was_queue->turn.queue : "", queue->turn.queue))
+        return "turn_notice";
     if ((kind == DEF_QUEUE && is_other_share(old != NULL ? &was_queue->budget : NULL, &queue->budget)) ||
         (kind == DEF_ENDPOINT &&
          is_other_share(old != NULL ? &was_endpoint->budget : NULL, &endpoint->budget)))

@@ -126,9 +126,11 @@ static bool queue_record(struct arena *a, const struct mqueue *q, struct map_que
     r->suspects_from = (uint32_t)q->def.suspects_from;
     r->suspects_places = (uint32_t)q->def.suspects_places;
     r->bind = (uint32_t)q->def.bind;
+    r->turn_queue = q->def.turn.queue != NULL ? arena_strdup(a, q->def.turn.queue) : "";
+    r->turn_claim_s = (uint32_t)(q->def.turn.claim_ms / 1000);
     r->session_idle_s = (uint32_t)((queue_idle_ms(&q->def) + 999) / 1000);
     if (r->name == NULL || r->lanes == NULL || r->page == NULL || r->gate == NULL ||
-        r->message == NULL)
+        r->message == NULL || r->turn_queue == NULL)
         return false;
     *bytes += strlen(r->page) + strlen(r->gate) + strlen(r->message);
     for (unsigned i = 0; i < q->n_lanes; i++) {

@@ -18,6 +18,7 @@
 #include "queuemng/state/slots.h"
 #include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"
+#include "queuemng/tasks/pools.h"
 
 #define LOG_MODULE "queue"
 
@@ -147,13 +148,21 @@ static int queue_create(struct mng *m, const struct queue_def *d, struct mqueue 
     return 0;
 }
 
+/* Leaves alone what it has already: other changes are not refused for an endpoint that has gone. */
+static int check_turn(const struct mng *m, const struct mqueue *q, const struct queue_def *d, struct err *e)
+{
+    bool same = q != NULL && strcmp(q->def.turn.queue, d->turn.queue) == 0;
+
+    return same || d->turn.queue[0] == '\0' ? 0 : pool_takes_calls(m, d->turn.queue, "turn_notice.queue", e);
+}
+
 int queue_define(struct mng *m, void *queue, const void *def, struct err *e)
 {
     const struct queue_def *d = def;
     struct mqueue *q = queue;
     int rc;
 
-    if (budget_takes_queue(m, d, e) < 0)
+    if (budget_takes_queue(m, d, e) < 0 || check_turn(m, q, d, e) < 0)
         return err_wrap(e, "queue %s", d->name);
     if (q == NULL) {
         rc = make_way(m, d->name, e);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/task/rules.h"
 #include "common/wire/msg_router_manager.h"
 
 #define DAY_MS 86400000.0
@@ -44,6 +45,16 @@ static const struct cfg_key challenge_keys[] = {
       "auto: joins of an address prefix (/24, /56) per minute that are free; 0 = all", 0, 0, 0 },
     { "cost", CFG_STR, CHALLENGE(cost), "auto", 1, 10, true,
       "keys that are tried at most: auto, or 1024 to 524288, rounded up to a power of two", 0, 0, 0 },
+    { 0 },
+};
+
+#define TURN(f) offsetof(struct def_turn, f)
+static const struct cfg_key turn_keys[] = {
+    { "queue", CFG_STR, TURN(queue), "", 0, TASK_NAME_MAX, true,
+      "queue of an endpoint: a call for each person who asked to be told and is let in; none = nobody is told",
+      0, 0, 0 },
+    { "claim_window", CFG_MS, TURN(claim_ms), "0", 0, DAY_MS, true,
+      "time to come for people who asked to be told; less than `claim` = as everybody", 0, 0, 0 },
     { 0 },
 };
 
@@ -166,6 +177,8 @@ const struct cfg_key queue_def_keys[] = {
       0 },
     { "bind", CFG_ENUM, AT(bind), "none", 0, 0, true,
       "device: a ticket and its pass work only with the device (browser) that joined", binds, 0, 0 },
+    { "turn_notice", CFG_OBJ, AT(turn), "", 0, 0, true,
+      "people who ask for it are told by a call of yours that their turn has come", 0, turn_keys, 0 },
     { 0 },
 };
 
@@ -261,6 +274,9 @@ int queue_def_check(const struct queue_def *d, struct err *e)
         rc = err_set(e, SQ_EINVAL, "poll_min is above poll_max");
     if (rc == 0 && d->claim_ms > d->pass_ttl_ms)
         rc = err_set(e, SQ_EINVAL, "claim is longer than pass_ttl: the pass would expire "
+                     "before it is collected");
+    if (rc == 0 && d->turn.claim_ms > d->pass_ttl_ms)
+        rc = err_set(e, SQ_EINVAL, "turn_notice: claim_window is longer than pass_ttl: the pass would expire "
                      "before it is collected");
     if (rc == 0 && d->session_idle_ms != 0 && d->session_idle_ms < 1000)
         rc = err_set(e, SQ_EINVAL, "session_idle is below 1s, the unit of a pass's "

@@ -39,6 +39,11 @@ struct def_challenge { /* work that a join costs while many come */
 };
 extern const char *const def_suspects_names[]; /* by enum suspects_mode */
 
+struct def_turn { /* who is told that their turn comes */
+    char *queue; /* of an endpoint's pool; "": nobody is */
+    int64_t claim_ms; /* they have so long to come */
+};
+
 struct queue_def {
     char *name;
     int state;              /* enum def_state */
@@ -80,6 +85,7 @@ struct queue_def {
     int suspects; /* enum suspects_mode; words: off watch challenge reject */
     int64_t suspects_from, suspects_places; /* score of a suspect; places of a prefix that are usual */
     int bind; /* enum queue_bind; words: none device */
+    struct def_turn turn;
 };
 
 extern const struct cfg_key queue_def_keys[];

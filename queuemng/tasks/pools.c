@@ -91,28 +91,34 @@ static int pool_change(struct mng *m, struct mpool *p, const struct pool_def *d,
     return 0;
 }
 
-/* The end of a task is told by a call: the queue that notify names must have an endpoint. */
-static int check_notify(const struct mng *m, const struct pool_def *d, struct err *e)
+int pool_takes_calls(const struct mng *m, const char *queue, const char *key, struct err *e)
 {
-    size_t n = strlen(d->notify);
+    size_t n = strlen(queue);
 
-    if (!pool_notify_on_ok(d))
-        return err_set(e, SQ_EINVAL, "pool %s: notify_on: [end], or [start, end]", d->match);
-    if (n == 0)
-        return 0;
-    if (!queue_name_ok(d->notify, n))
-        return err_set(e, SQ_EINVAL, "pool %s: notify: a queue's name (small letters, digits, . _ -, "
-                       "parts with / between them)", d->match);
+    if (!queue_name_ok(queue, n))
+        return err_set(e, SQ_EINVAL, "%s: a queue's name (small letters, digits, . _ -, "
+                       "parts with / between them)", key);
     each_pool(m, p) { /* the first that matches has it */
-        if (!queue_matches(p->def.match, d->notify, n))
+        if (!queue_matches(p->def.match, queue, n))
             continue;
         return p->def.endpoint[0] != 0
                    ? 0
-                   : err_set(e, SQ_EINVAL, "pool %s: notify: the tasks of queue %s are not calls: pool "
-                             "%s has no endpoint", d->match, d->notify, p->def.match);
+                   : err_set(e, SQ_EINVAL, "%s: the tasks of queue %s are not calls: pool "
+                             "%s has no endpoint", key, queue, p->def.match);
     }
-    return err_set(e, SQ_EINVAL, "pool %s: notify: no pool takes queue %s: add the endpoint first",
-                   d->match, d->notify);
+    return err_set(e, SQ_EINVAL, "%s: no pool takes queue %s: add the endpoint first", key, queue);
+}
+
+/* The end of a task is told by a call: the queue that notify names must have an endpoint. */
+static int check_notify(const struct mng *m, const struct pool_def *d, struct err *e)
+{
+    int rc = 0;
+
+    if (!pool_notify_on_ok(d))
+        return err_set(e, SQ_EINVAL, "pool %s: notify_on: [end], or [start, end]", d->match);
+    if (d->notify[0] != 0)
+        rc = pool_takes_calls(m, d->notify, "notify", e);
+    return rc < 0 ? err_wrap(e, "pool %s", d->match) : 0;
 }
 
 /* Leaves alone what it has already: other changes, as a pause, are not refused for it. */

@@ -55,7 +55,7 @@ static bool origin_make(struct origin *o, const char *name)
         buf_str(&o->name, name);
     lines_make(&o->lines, name, "");
     lines_make(&o->join, name, "Access-Control-Allow-Methods: POST\r\n" MAY);
-    lines_make(&o->one, name, "Access-Control-Allow-Methods: GET, HEAD, DELETE\r\n" MAY);
+    lines_make(&o->one, name, "Access-Control-Allow-Methods: GET, HEAD, PUT, DELETE\r\n" MAY);
     return !o->name.failed && !o->lines.failed && !o->join.failed && !o->one.failed;
 }
 

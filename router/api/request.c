@@ -93,11 +93,17 @@ static bool cut_tail(struct slice *p, const char *t, size_t n)
 
 static void tickets(const struct http_req *q, struct api_req *out, struct slice rest)
 {
-    bool events = CUT_TAIL(&rest, "/events");
+    bool events = CUT_TAIL(&rest, "/events"), contact = !events && CUT_TAIL(&rest, "/contact");
 
     if (!one_part(rest))
         return;
     ticket(q, out, rest);
+    if (contact) {
+        out->allow = "PUT, DELETE";
+        out->call = q->method == HTTP_PUT      ? API_CONTACT
+                    : q->method == HTTP_DELETE ? API_UNCONTACT
+                                               : API_BAD_METHOD;
+    }
     if (!events)
         return;
     out->allow = "GET";

@@ -218,6 +218,12 @@ bool flow_leave_again(struct flow *f, struct routes *r, struct replicas *known, 
     return false;
 }
 
+void flow_contact(struct flow *f, struct routes *r, const struct token *t, msec_t now_ms)
+{
+    start(f, FLOW_CONTACT, *t, now_ms);
+    next_poll(f, r, now_ms);
+}
+
 void flow_session(struct flow *f, struct routes *r, const struct token *t,
                   enum sess_command command, int64_t until_s, msec_t now_ms)
 {
@@ -419,6 +425,35 @@ void flow_session_ans(struct flow *f, struct routes *r, const struct sess_ans *a
         flow_wait_fence(f, now_ms);
         break;
     case SESS_MOVED:
+        flow_follow(f, r, a->moved_to, now_ms);
+        break;
+    default:
+        flow_wait_map(f, now_ms);
+        break;
+    }
+}
+
+void flow_contact_ans(struct flow *f, struct routes *r, const struct contact_ans *a, msec_t now_ms)
+{
+    static const uint8_t ends[] = { [CONTACT_OK] = FLOW_OK, [CONTACT_INSIDE] = FLOW_INSIDE,
+                                    [CONTACT_FULL] = FLOW_FULL };
+
+    if (f->todo != FLOW_ASK)
+        return;
+    assert(f->asks == FLOW_CONTACT);
+    switch ((enum contact_state)a->state) {
+    case CONTACT_OK:
+    case CONTACT_INSIDE:
+    case CONTACT_FULL:
+        flow_end(f, (enum flow_result)ends[a->state]);
+        break;
+    case CONTACT_GONE:
+        gone(f, r, (enum gone_reason)a->reason, now_ms);
+        break;
+    case CONTACT_BUSY:
+        flow_wait_fence(f, now_ms);
+        break;
+    case CONTACT_MOVED:
         flow_follow(f, r, a->moved_to, now_ms);
         break;
     default:

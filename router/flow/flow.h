@@ -13,6 +13,7 @@
  *                                       -> ask -> answer | busy, moved or unknown: wait for
  *                                                          a newer map, ask again
  *   leave, session: like poll
+ *   contact: like poll; FULL ends it
  *   renewal: a session that never waits: the request is let in without it, too
  *   replacement: a join that names an older ticket (steps.h)
  *   direct entry: the place of a join is within the entry of its queue (queue_stats.entry; the
@@ -35,7 +36,7 @@ struct replicas;
 #define FLOW_KEY_MS     1000 /* longest time that a join asks whether its key has a ticket */
 #define FLOW_HOLD_MS    300 /* from its ticket on: a join waits for its admission */
 
-enum flow_kind { FLOW_JOIN, FLOW_POLL, FLOW_LEAVE, FLOW_SESSION };
+enum flow_kind { FLOW_JOIN, FLOW_POLL, FLOW_LEAVE, FLOW_SESSION, FLOW_CONTACT };
 
 enum flow_todo {
     FLOW_ASK,      /* send the request of kind `asks` to `node` */
@@ -129,6 +130,8 @@ void flow_leave(struct flow *f, struct routes *r, const struct token *t, msec_t 
 bool flow_leave_again(struct flow *f, struct routes *r, struct replicas *known, uint32_t *i,
                       msec_t now_ms);
 
+/* The ticket gets a contact, or loses it: what is asked is the caller's. */
+void flow_contact(struct flow *f, struct routes *r, const struct token *t, msec_t now_ms);
 void flow_session(struct flow *f, struct routes *r, const struct token *t,
                   enum sess_command command, int64_t until_s, msec_t now_ms);
 
@@ -178,6 +181,7 @@ void flow_place_ans(struct flow *f, struct routes *r, const struct place_ans *a,
 void flow_append_ans(struct flow *f, struct routes *r, const struct append_ans *a, msec_t now_ms);
 void flow_drop_ans(struct flow *f, struct routes *r, const struct drop_ans *a, msec_t now_ms);
 void flow_session_ans(struct flow *f, struct routes *r, const struct sess_ans *a, msec_t now_ms);
+void flow_contact_ans(struct flow *f, struct routes *r, const struct contact_ans *a, msec_t now_ms);
 /* The node could not be asked, or its link broke before it answered. A join that may have
  * been recorded is not sent again: 503. Polls and leaves try again until the deadline. Never
  * leaves FLOW_ASK behind. */

@@ -49,6 +49,7 @@ struct rflow *rflow_new(struct router *r, struct httpd_req *req, rflow_done done
     rf->page = NULL;
     rf->renewal = renewal;
     rf->use = NULL;
+    rf->contact = NULL;
     rf->looks = false;
     rf->listening = NULL;
     rf->pass = NULL;
@@ -79,6 +80,8 @@ static void rflow_free(struct router *r, struct rflow *rf)
     free(rf->page);
     free(rf->renewal);
     free(rf->use);
+    free(rf->contact);
+    rf->contact = NULL;
     rf->page = NULL;
     rf->renewal = NULL;
     rf->use = NULL;
@@ -288,6 +291,7 @@ void rflow_fini(struct router *r)
                 free(rf->page);
                 free(rf->renewal);
                 free(rf->use);
+                free(rf->contact);
             }
             free(rf);
         }

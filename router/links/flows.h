@@ -16,6 +16,7 @@ struct page_ask;
 struct listening;
 struct renewal;
 struct pass_use;
+struct contact_ask;
 struct rflow;
 
 /* Makes the answer of how a flow has ended, in r->ans. Set by the caller that starts the flow. */
@@ -33,6 +34,7 @@ struct rflow { /* pooled: a poll allocates nothing */
     struct page_ask *page;   /* owned; NULL: not of a page */
     struct renewal *renewal; /* owned; NULL: it is none. Else it is in r->renewals */
     struct pass_use *use;    /* owned; NULL: it is none */
+    struct contact_ask *contact; /* owned; FLOW_CONTACT */
     bool looks;              /* for somebody who listens: no request */
     struct listening *listening; /* ref: who; NULL: it is no look, or its client has gone */
     uint64_t listen_id, last_told; /* for a request to listen: gate_listener(), its Last-Event-ID */
@@ -43,6 +45,12 @@ struct rflow { /* pooled: a poll allocates nothing */
     char text[TOKEN_TEXT_LEN]; /* the token, for the answer; FLOW_POLL: as it came */
     uint8_t subject_len, head_len; /* head_len: of the subject, before its name */
     char subject[SUBJECT_TEXT_MAX]; /* ticket/bound.h */
+};
+
+struct contact_ask { /* n_sealed 0: there shall be none any more */
+    uint32_t claim_ms;
+    uint16_t n_sealed;
+    uint8_t sealed[CONTACT_SEALED_MAX];
 };
 
 SQ_CHECK int rflow_init(struct router *r);
@@ -78,9 +86,9 @@ struct batch {
     struct rflow *v[MSG_BATCH_MAX]; /* ref; NULL: the flow has ended */
 };
 
-#define SEG_KINDS (FLOW_SESSION + 1)
+#define SEG_KINDS (FLOW_CONTACT + 1)
 
-struct kind {         /* kind: place, append, drop, session */
+struct kind {         /* kind: place, append, drop, session, contact */
     struct list open; /* being collected, oldest first: all but the last one are full */
     struct list sent; /* oldest first */
 };
@@ -104,6 +112,7 @@ struct seg_links {
         struct append_req append[MSG_BATCH_MAX];
         struct drop_req drop[MSG_BATCH_MAX];
         struct sess_req session[MSG_BATCH_MAX];
+        struct contact_req contact[MSG_BATCH_MAX];
     } req;
 };
 

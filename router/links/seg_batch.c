@@ -64,6 +64,20 @@ static void put_sessions(struct seg_links *s, const struct batch *b)
     }
 }
 
+static void put_contacts(struct seg_links *s, const struct batch *b)
+{
+    for (uint32_t i = 0; i < b->n; i++) {
+        const struct flow *f = &b->v[i]->flow;
+        const struct contact_ask *c = b->v[i]->contact;
+
+        s->req.contact[i] = (struct contact_req) { .seg = f->seg,
+                                                   .number = f->token.number,
+                                                   .claim_ms = c->claim_ms,
+                                                   .n_sealed = c->n_sealed,
+                                                   .sealed = c->sealed };
+    }
+}
+
 static void put_appends(struct seg_links *s, const struct batch *b)
 {
     for (uint32_t i = 0; i < b->n; i++) {
@@ -93,6 +107,7 @@ static const struct shape {
     [FLOW_JOIN] = { MSG_APPEND, MSG_APPEND_ANS, put_appends },
     [FLOW_LEAVE] = { MSG_DROP, MSG_DROP_ANS, put_drops },
     [FLOW_SESSION] = { MSG_SESSION, MSG_SESSION_ANS, put_sessions },
+    [FLOW_CONTACT] = { MSG_CONTACT, MSG_CONTACT_ANS, put_contacts },
 };
 
 /* All these messages have one shape, a number of rows and the rows: what is done with the
@@ -104,9 +119,11 @@ static const struct shape {
 ONE_SHAPE(append, place, req);
 ONE_SHAPE(drop, place, req);
 ONE_SHAPE(session, place, req);
+ONE_SHAPE(contact, place, req);
 ONE_SHAPE(append_ans, place_ans, ans);
 ONE_SHAPE(drop_ans, place_ans, ans);
 ONE_SHAPE(session_ans, place_ans, ans);
+ONE_SHAPE(contact_ans, place_ans, ans);
 
 /* ---- sending ------------------------------------------------------------------------- */
 
@@ -245,6 +262,9 @@ static void take(struct router *r, struct rflow *rf, const struct msg *m, uint32
         rf->pass = m->session_ans.ans[i].pass;
         rf->pass_len = m->session_ans.ans[i].pass_len;
         flow_session_ans(f, r->routes, &m->session_ans.ans[i], now_ms);
+        break;
+    case FLOW_CONTACT:
+        flow_contact_ans(f, r->routes, &m->contact_ans.ans[i], now_ms);
     }
 }
 

@@ -6,6 +6,7 @@
 
 #include "common/base/log.h"
 #include "router/links/seg_batch.h"
+#include "router/task_requests/notice.h"
 
 #define LOG_MODULE "replica"
 
@@ -190,6 +191,16 @@ static int on_longer(struct router *r, const struct msg_session *m)
     return 0;
 }
 
+/* What has become of its word about a turn; if the link is down it is said again. */
+static void turn_told(struct router *r, node_no node, const struct msg_turn_ans *a)
+{
+    const struct node_link *l = node_links_reach(&r->segs->nodes, node);
+    struct msg m = { .type = MSG_TURN_ANS, .turn_ans = *a };
+
+    if (l != NULL && l->ch != NULL)
+        (void)!rpc_send(l->ch, &m, 0);
+}
+
 static int on_msg(struct node_link *n, const struct msg *m, uint64_t rid)
 {
     struct seg_link *l = container_of(n, struct seg_link, n);
@@ -199,6 +210,7 @@ static int on_msg(struct node_link *n, const struct msg *m, uint64_t rid)
     case MSG_APPEND_ANS:
     case MSG_DROP_ANS:
     case MSG_SESSION_ANS:
+    case MSG_CONTACT_ANS:
         return seg_batch_answer(l, m, rid);
     case MSG_PASSES:
         return on_passes(l->s->r, &m->passes);
@@ -206,6 +218,9 @@ static int on_msg(struct node_link *n, const struct msg *m, uint64_t rid)
         return on_longer(l->s->r, &m->session);
     case MSG_REPLICA:
         return feed_in(l, &m->replica);
+    case MSG_TURN:
+        turn_heard(l->s->r, n->no, &m->turn);
+        return 0;
     default:
         return SQ_EPROTO;
     }
@@ -280,6 +295,7 @@ struct seg_links *seg_links_new(struct router *r)
     if (s == NULL)
         return NULL;
     s->r = r;
+    r->turn_told = turn_told;
     node_links_init(&s->nodes, r, &kind);
     list_init(&s->free_batches);
     if (feed_init(s) < 0) {

@@ -75,6 +75,8 @@ struct router {
     struct mng_links *mngs;
     /* Managers are to hear who has left (router/replica/leaves.h); NULL: there are no links to any. */
     void (*tell_left)(const struct mng_links *m);
+    /* A segment node is to hear what has become of its word about a turn. */
+    void (*turn_told)(struct router *r, node_no node, const struct msg_turn_ans *a);
     struct tasking *tasking; /* NULL: there are no tasks here */
     struct arena arena; /* memory of the frame being handled */
     struct api_ans ans; /* the answer being composed */

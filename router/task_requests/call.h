@@ -95,7 +95,8 @@ struct other_ways { /* the rest of a route, in the call's memory */
     int64_t cost[ROUTE_WAYS_MAX];
 };
 
-struct notice_of { /* a task's end that is told in another queue: whose */
+/* A task's end that is told in another queue: whose. Of a turn: its word, and the ticket. */
+struct notice_of {
     node_no node;
     part_no part;
     uint64_t id;

@@ -9,6 +9,8 @@
 #include "common/task/state.h"
 #include "common/ticket/task_token.h"
 #include "common/wire/codec.h"
+#include "router/api/json_out.h"
+#include "router/state/contact.h"
 #include "router/task_requests/ask.h"
 #include "router/task_requests/submission.h"
 
@@ -187,4 +189,123 @@ void notice_heard(struct tasking *t, node_no node, const struct msg_task_notice 
         relay_begin(t, node, m);
     else
         notice_begin(t, node, m);
+}
+
+/* ---- turns --------------------------------------------------------------------------------- */
+
+#define TURN_LABEL    "segq-turn"
+#define TURN_LATER_MS 5000  /* the pool is full, or its node away */
+#define TURN_NONE_MS  30000 /* the definition names no queue, or there are no tasks */
+
+static void turn_say(struct router *r, const struct notice_of *to, bool told, uint32_t later_ms)
+{
+    struct msg_turn_ans a = { .seg = to->id, .number = (uint32_t)to->no, .word = (uint8_t)to->part };
+
+    a.told = told;
+    a.later_ms = told ? 0 : later_ms;
+    if (r->turn_told != NULL)
+        r->turn_told(r, to->node, &a);
+}
+
+/* SAME: it was told before, and that was not heard. */
+static void turn_done(struct task_call *c, const struct msg *m)
+{
+    int code = c->v[0].code;
+    bool told = code == CODE_DONE || code == CODE_SAME;
+
+    (void)m;
+    c->t->counts.turns += code == CODE_DONE;
+    c->t->counts.turns_failed += !told;
+    turn_say(c->t->r, &c->notice, told, TURN_LATER_MS);
+}
+
+static void put_time(struct buf *b, const char *before, int64_t ms)
+{
+    char text[ROUTER_TIME_MAX + 1];
+
+    text[router_time_text(text, "rfc3339", ms / 1000)] = '\0';
+    out_word(b, before, text);
+}
+
+/* What the receiver gets. No more than this is told, and it is kept nowhere else. */
+static bool turn_body(struct router *r, struct buf *b, const char *queue, const struct msg_turn *m)
+{
+    char plain[TOKEN_TEXT_LEN + CONTACT_MAX + 1], token[TOKEN_TEXT_LEN + 1];
+
+    if (contact_open(&r->keys, m->sealed, m->n_sealed, plain) < 0)
+        return false;
+    memcpy(token, plain, TOKEN_TEXT_LEN);
+    token[TOKEN_TEXT_LEN] = '\0';
+    out_word(b, "{\"type\":", m->word == TURN_NOW ? "turn.now" : "turn.soon");
+    put_time(b, ",\"timestamp\":", m->at_ms);
+    out_word(b, ",\"data\":{\"queue\":", queue);
+    out_u64(b, ",\"ticket\":\"", m->seg);
+    out_u64(b, "-", m->number);
+    out_word(b, "\",\"token\":", token);
+    out_bytes(b, ",\"contact\":", plain + TOKEN_TEXT_LEN, strlen(plain + TOKEN_TEXT_LEN));
+    if (m->until_ms != 0)
+        put_time(b, ",\"until\":", m->until_ms);
+    ADD(b, "}}");
+    explicit_bzero(plain, sizeof(plain));
+    return !b->failed;
+}
+
+static bool turn_pack(struct tasking *t, const char *queue, const struct msg_turn *m)
+{
+    struct buf body;
+    bool ok;
+
+    buf_init(&body);
+    ok = turn_body(t->r, &body, queue, m);
+    buf_reset(&t->form);
+    call_pack_begin(&t->form, SPAN("POST"), SPAN("/turns"));
+    call_pack_header(&t->form, SPAN("Content-Type"), SPAN("application/json"));
+    call_pack_body(&t->form, (struct call_span){ (const char *)body.data, body.len });
+    buf_fini(&body);
+    return ok && !t->form.failed;
+}
+
+/* The digest is the key's: what was sealed anew, or is said at another time, is the same word. */
+static void turn_fill(struct task_call *c, const char *queue, const struct msg_turn *m)
+{
+    struct slice form = call_bytes(c, (struct slice){ (char *)c->t->form.data, c->t->form.len }), key;
+    struct ask *a = &c->v[0];
+    char text[KEY_ROOM];
+
+    key.p = text;
+    key.n = (size_t)snprintf(text, sizeof(text), "turn %" PRIu64 "-%" PRIu32 " %s", m->seg, m->number,
+                             m->word == TURN_NOW ? "now" : "soon"); /* blanks: no client's key has one */
+    key = call_bytes(c, key);
+    a->kind = ASK_PUT;
+    a->queue = c->queue = (struct slice){ call_copy(c, queue), strlen(queue) };
+    a->repeats = true;
+    a->is_call = true;
+    a->put = (struct task_put){
+        .queue = c->queue.p, .key1 = "", .key2 = "", .name = "", .group = "", .own = { .labels = TURN_LABEL },
+        .key = { (uint32_t)key.n, (const uint8_t *)key.p },
+        .body = { (uint32_t)form.n, (const uint8_t *)form.p },
+        .digest = submit_digest(key, true),
+    };
+}
+
+void turn_heard(struct router *r, node_no node, const struct msg_turn *m)
+{
+    struct notice_of to = { node, m->word, m->seg, m->number };
+    struct tasking *t = r->tasking;
+    struct task_call *c;
+    struct route_owner o;
+
+    if (t == NULL || routes_owner(r->routes, m->seg, &o) < 0 || o.queue == NULL ||
+        o.queue->map.turn_queue[0] == '\0' || !turn_pack(t, o.queue->map.name, m)) {
+        if (t != NULL)
+            t->counts.turns_failed++;
+        turn_say(r, &to, false, TURN_NONE_MS);
+        return;
+    }
+    c = call_new(t, NULL, 1, t->form.len + ROOM, 0, turn_done);
+    if (c == NULL)
+        return; /* said again */
+    c->notice = to;
+    turn_fill(c, o.queue->map.turn_queue, m);
+    call_begin(c);
 }

@@ -46,6 +46,7 @@ struct tasking_counts { /* ever */
     uint64_t lost, overdue, stale, given_back, unheard;
     uint64_t routed, elsewhere; /* calls by routes; those that went on to another endpoint */
     uint64_t tenants, waits_over; /* requests of tenants, let in; calls that were answered 504 */
+    uint64_t turns, turns_failed; /* words to people in line that a task node has; that it did not take */
     uint64_t notices; /* ends of tasks that another queue has taken */
     uint64_t chained; /* next tasks of chains, handed over */
     uint64_t left; /* calls whose clients went before they were answered */

@@ -14,6 +14,7 @@ void xfer_in_init(struct xfer_in *x, uint64_t move, seg_id from, seg_id to,
 {
     *x = (struct xfer_in) { .move = move, .from = from, .to = to, .pool = pool };
     subjects_init(&x->subjects);
+    contacts_init(&x->contacts);
 }
 
 void xfer_in_fini(struct xfer_in *x)
@@ -25,6 +26,7 @@ void xfer_in_fini(struct xfer_in *x)
     free(x->rec);
     reloc_list_fini(&x->relocs);
     subjects_fini(&x->subjects);
+    contacts_fini(&x->contacts);
     x->stage = NULL;
     x->rec = NULL;
     x->n_blocks = 0;
@@ -145,6 +147,27 @@ static const char *take_subjects(struct xfer_in *x, const struct msg_copy_extra 
     return NULL;
 }
 
+static const char *take_contacts(struct xfer_in *x, const struct msg_copy_extra *m)
+{
+    for (uint32_t i = 0; i < m->n_contacts; i++) {
+        const struct contact_rec *v = &m->contacts[i];
+        struct contact c = {
+            .id = { v->seg, v->number },
+            .said = v->said,
+            .claim_ms = v->claim_ms,
+            .n = v->n_sealed,
+            .sealed = (uint8_t *)(uintptr_t)v->sealed, /* only read */
+        };
+
+        if (v->seg == 0 || (v->n_sealed > 0 && v->sealed == NULL) ||
+            contacts_find(&x->contacts, c.id) != NULL)
+            return "contact damaged";
+        if (contacts_put(&x->contacts, &c) < 0)
+            return "out of memory";
+    }
+    return NULL;
+}
+
 /* The source's own numbers become a table; `base` is where its first ticket will be. */
 static const char *make_self(struct xfer_in *x)
 {
@@ -248,7 +271,9 @@ const char *xfer_in_msg(struct xfer_in *x, const struct msg *m, struct contents 
     why = take_sessions(x, &m->copy_extra);
     if (why == NULL)
         why = take_relocs(x, &m->copy_extra);
-    return why != NULL ? why : take_subjects(x, &m->copy_extra);
+    if (why == NULL)
+        why = take_subjects(x, &m->copy_extra);
+    return why != NULL ? why : take_contacts(x, &m->copy_extra);
 }
 
 /* ---- commit ---------------------------------------------------------------------- */
@@ -257,11 +282,15 @@ static int reserve(struct xfer_in *x, struct contents *b)
 {
     uint32_t i = 0;
     const struct subject *s;
+    const struct contact *c;
 
     if (sessions_reserve(&b->released, x->n_recs) < 0 ||
         reloc_list_reserve(&b->relocs, x->relocs.n) < 0)
         return SQ_ENOMEM;
-    /* Subjects may stay if a later one fails: their tickets do not clash with ours. */
+    for (uint32_t k = 0; (c = contacts_next(&x->contacts, &k)) != NULL;)
+        if (contacts_put(&b->contacts, c) < 0)
+            return SQ_ENOMEM;
+    /* Subjects and contacts may stay if a later one fails: their tickets do not clash with ours. */
     while ((s = subjects_next(&x->subjects, &i)) != NULL)
         if (subjects_by_ticket(&b->subjects, s->id) == NULL &&
             subjects_add(&b->subjects, s) < 0)

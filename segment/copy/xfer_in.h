@@ -19,6 +19,7 @@ struct xfer_in {
     struct reloc_list relocs; /* owned; [last] is the source itself once complete */
     struct reloc *self;       /* ref into relocs */
     struct subjects subjects; /* owned */
+    struct contacts contacts; /* owned */
 };
 
 void xfer_in_init(struct xfer_in *x, uint64_t move, seg_id from, seg_id to,

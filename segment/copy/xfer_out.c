@@ -264,6 +264,36 @@ static bool send_subjects(struct xfer_out *x, const struct contents *b, struct o
     return n == XFER_SUBJECT_MAX;
 }
 
+static bool send_contacts(struct xfer_out *x, const struct contents *b, struct outbox *out,
+                          peer_no peer)
+{
+    struct contact_rec *v = arena_array(&out->mem, XFER_CONTACT_MAX, sizeof(*v));
+    const struct contact *c;
+    struct msg_copy_extra *e;
+    uint32_t n = 0;
+
+    if (v == NULL) {
+        out->failed = true;
+        x->seq++; /* the gap makes the target refuse */
+        return false;
+    }
+    while (n < XFER_CONTACT_MAX && (c = contacts_next(&b->contacts, &x->cursor)) != NULL)
+        v[n++] = (struct contact_rec) {
+            .seg = c->id.seg,
+            .number = c->id.number,
+            .said = c->said,
+            .claim_ms = c->claim_ms,
+            .n_sealed = c->n,
+            .sealed = c->n > 0 ? arena_memdup(&out->mem, c->sealed, c->n) : NULL,
+        };
+    if (n == 0)
+        return false;
+    e = new_extra(x, out, peer);
+    e->n_contacts = n;
+    e->contacts = v;
+    return n == XFER_CONTACT_MAX;
+}
+
 static void send_end(struct xfer_out *x, const struct contents *b, struct outbox *out,
                      peer_no peer)
 {
@@ -334,6 +364,9 @@ const char *xfer_out_pump(struct xfer_out *x, struct contents *b, const struct x
             break;
         case XFER_SUBJECTS:
             more = send_subjects(x, b, out, peer);
+            break;
+        case XFER_CONTACTS:
+            more = send_contacts(x, b, out, peer);
             break;
         case XFER_LAST:
             send_end(x, b, out, peer);

@@ -12,6 +12,7 @@ enum xfer_phase {
     XFER_SESSIONS, /* fenced */
     XFER_RELOCS,   /* fenced */
     XFER_SUBJECTS, /* fenced */
+    XFER_CONTACTS, /* fenced */
     XFER_LAST,     /* fenced: COPY_END is next */
     XFER_SENT,     /* fenced: everything is sent */
 };

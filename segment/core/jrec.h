@@ -19,6 +19,7 @@
 
 #include "common/base/buf.h"
 #include "common/ticket/draw.h"
+#include "common/wire/msg_router_segment.h"
 #include "common/wire/msg_segment_manager.h"
 #include "common/ticket/bound.h"
 #include "common/base/err.h"
@@ -71,7 +72,9 @@
      * its numbers were set aside, and nobody has them. */                               \
     X(ASIDE, 42, "aside", run)                                                           \
     X(ENTERED, 43, "entered", released) /* joined with numbers of these, and released */ \
-    X(USED, 44, "used", used)        /* the pass of a session that is there */
+    X(USED, 44, "used", used)        /* the pass of a session that is there */         \
+    X(CONTACT, 45, "contact", contact) /* a ticket's, whole; without bytes and words: it has none */ \
+    X(CONTACT_SAID, 46, "contact-said", contact) /* more words of one that is there; no bytes */
 
 enum jrec_kind {
 #define X(NAME, number, word, member) JREC_##NAME = number,
@@ -120,6 +123,13 @@ struct jrec_subject {
     uint8_t client;
     uint64_t hash;
     struct jrec_text text;
+};
+
+struct jrec_contact { /* segment/line/contact.h */
+    struct ticket_id id;
+    uint8_t said;
+    uint32_t claim_ms;
+    struct jrec_text sealed;
 };
 
 struct jrec_pop { /* the first ones of each kind; `n` is what the tick was answered */
@@ -202,6 +212,7 @@ struct jrec {
         struct jrec_open open;
         struct jrec_run run;
         struct jrec_subject subject;
+        struct jrec_contact contact;
         struct jrec_pop pop;
         struct jrec_session session;
         struct jrec_extend extend;

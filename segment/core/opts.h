@@ -63,6 +63,9 @@ struct segtab_counts {
     uint64_t replica_rows, replica_whole; /* said to routers; whole pushes begun */
     uint64_t seen_marks, seen_late; /* marks from routers; those for nobody in line here */
     uint64_t spared; /* routers that ended without a farewell */
+    /* tickets that are told of their turn; of these let in, and not told yet; ever: told, put off by
+     * routers */
+    uint64_t contacts, contacts_due, turns_told, turns_later;
     uint64_t moves_in, moves_out, moves_aborted, passes_made;
     uint64_t epoch, service_ms;
     /* counts of the directory of subjects: entries of this node's share; whether every member has

@@ -125,6 +125,18 @@ void segtab_log_subject(struct segtab *t, const struct seg *g, const struct subj
     segtab_log(t, &r);
 }
 
+void segtab_log_contact(struct segtab *t, const struct seg *g, enum jrec_kind k, const struct contact *x)
+{
+    struct jrec r = { .kind = (uint8_t)k, .seg = g->b.id };
+
+    r.contact = (struct jrec_contact){ .id = x->id, .said = x->said };
+    if (k == JREC_CONTACT) {
+        r.contact.claim_ms = x->claim_ms;
+        r.contact.sealed = (struct jrec_text){ (const char *)x->sealed, x->n };
+    }
+    segtab_log(t, &r);
+}
+
 void segtab_log_drops(struct segtab *t, const struct seg *g, const uint32_t *slot,
                       uint32_t n, enum dead why)
 {
@@ -237,6 +249,7 @@ void segtab_log_reloc(struct segtab *t, const struct seg *g, const struct reloc 
 void segtab_log_absorbed(struct segtab *t, const struct seg *g, const struct xfer_in *x)
 {
     const struct subject *s;
+    const struct contact *c;
 
     if (!segtab_logs(t))
         return;
@@ -255,5 +268,7 @@ void segtab_log_absorbed(struct segtab *t, const struct seg *g, const struct xfe
     }
     for (uint32_t i = 0; (s = subjects_next(&x->subjects, &i)) != NULL;)
         segtab_log_subject(t, g, s);
+    for (uint32_t i = 0; (c = contacts_next(&x->contacts, &i)) != NULL;)
+        segtab_log_contact(t, g, JREC_CONTACT, c);
     segtab_log_set(t, JREC_ABSORBED, g->b.id, x->waiting);
 }

@@ -22,6 +22,8 @@ void segtab_log_open(struct segtab *t, const struct seg *g, uint8_t kind);
 void segtab_log_join(struct segtab *t, const struct seg *g, uint32_t number);
 void segtab_log_joins(struct segtab *t); /* the run so far */
 void segtab_log_subject(struct segtab *t, const struct seg *g, const struct subject *x);
+/* CONTACT: all of it; CONTACT_SAID: which words. */
+void segtab_log_contact(struct segtab *t, const struct seg *g, enum jrec_kind k, const struct contact *x);
 /* Slots in rising order. */
 void segtab_log_drops(struct segtab *t, const struct seg *g, const uint32_t *slot,
                       uint32_t n, enum dead why);

@@ -27,6 +27,14 @@ static inline uint8_t segtab_unit(const struct segtab *t, const struct seg *g)
     return (uint8_t)(uint64_t)((double)t->service_ms * g->per_unit);
 }
 
+/* Time in which a released ticket must be polled: longer for one that is told of its release. */
+static inline msec_t seg_claim_ms(const struct seg *g, struct ticket_id id)
+{
+    const struct contact *x = contacts_find(&g->b.contacts, id);
+
+    return x != NULL && x->claim_ms > g->queue->claim_ms ? x->claim_ms : g->queue->claim_ms;
+}
+
 /* After rules or pace changed: idle time and told interval must fit into a byte of units. */
 void segtab_fit_unit(struct segtab *t, struct seg *g);
 

@@ -337,6 +337,7 @@ struct segtab {
     uint64_t popping;    /* the tick of the order at hand; 0: none, or it is replayed */
     struct dirs dir;
     struct replica replica;
+    uint32_t turn_peer; /* peer that was asked last to tell somebody */
 };
 
 /* Loops; the current one may be removed and freed. */

@@ -1,9 +1,10 @@
 /* contents.h: everything that belongs to the tickets of one segment, and so what a move
- * carries: the line, the records of the released, the subjects, the tables of segments
+ * carries: the line, the records of the released, the subjects, contacts, the tables of segments
  * absorbed earlier. Pure. */
 #ifndef SEGQ_CONTENTS_H
 #define SEGQ_CONTENTS_H
 
+#include "segment/line/contact.h"
 #include "segment/line/reloc.h"
 #include "segment/line/segq.h"
 #include "segment/line/session.h"
@@ -16,6 +17,7 @@ struct contents {
     struct sessions released;
     struct reloc_list relocs;
     struct subjects subjects;
+    struct contacts contacts;
 };
 
 static inline void contents_init(struct contents *b, seg_id id, struct block_pool *pool)
@@ -24,6 +26,7 @@ static inline void contents_init(struct contents *b, seg_id id, struct block_poo
     segq_init(&b->q, pool);
     sessions_init(&b->released);
     subjects_init(&b->subjects);
+    contacts_init(&b->contacts);
 }
 
 static inline void contents_fini(struct contents *b)
@@ -31,7 +34,15 @@ static inline void contents_fini(struct contents *b)
     segq_fini(&b->q);
     sessions_fini(&b->released);
     subjects_fini(&b->subjects);
+    contacts_fini(&b->contacts);
     reloc_list_fini(&b->relocs);
+}
+
+/* A ticket has ended: nothing of its person stays. */
+static inline void contents_forget(struct contents *b, struct ticket_id id)
+{
+    subjects_del(&b->subjects, id);
+    contacts_del(&b->contacts, id);
 }
 
 /* The ticket at this slot, as tokens name it. */

@@ -11,6 +11,7 @@
 #include "segment/core/segment.h"
 #include "segment/core/state.h"
 #include "segment/tickets/credit.h"
+#include "segment/tickets/turn.h"
 #include "segment/tickets/waiting.h"
 
 void segtab_status(const struct seg *g, struct seg_status *s)
@@ -225,6 +226,7 @@ void segtab_count(const struct segtab *t, struct segtab_counts *c)
     c->dir_complete = directory_is_complete(&t->dir.own);
     c->dir_busy = t->dir.n_busy;
     c->dir_exists = t->dir.n_exists;
+    c->contacts = segtab_contacts(t, &c->contacts_due);
     c->waiting = c->ready = c->active = c->returning = c->rebuilding = 0;
     each_seg (t, g) {
         const struct sessions *r = &g->b.released;

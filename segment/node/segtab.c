@@ -25,6 +25,7 @@
 #include "segment/restore/stage.h"
 #include "segment/tickets/passes.h"
 #include "segment/tickets/timeouts.h"
+#include "segment/tickets/turn.h"
 #include "segment/transfer/copying.h"
 #include "segment/transfer/move.h"
 
@@ -164,6 +165,7 @@ static void tick(struct segtab *t, struct outbox *out)
     replica_spare(t);
     if (!t->hold)
         segtab_lapse(t);
+    segtab_turns_tick(t, out);
     settle_dirty(t);
     segtab_dir_tick(t);
     segtab_moves_tick(t, out);
@@ -196,6 +198,9 @@ static void message(struct segtab *t, peer_no from, const struct msg *m,
         break;
     case MSG_SEEN:
         replica_seen(t, from, &m->seen);
+        break;
+    case MSG_TURN_ANS:
+        segtab_turn_ans(t, &m->turn_ans);
         break;
     case MSG_ERROR:
         log_warn("event=refused peer=%" PRIu32 " about=%s error=\"%s\"", from,

@@ -34,6 +34,7 @@
 #include "segment/tickets/commands.h"
 #include "segment/tickets/join.h"
 #include "segment/tickets/poll.h"
+#include "segment/tickets/turn.h"
 
 struct msg;
 struct outbox;

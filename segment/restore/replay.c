@@ -52,7 +52,7 @@ static int drop(struct seg *g, const struct jrec_run *r)
             return SQ_EPROTO;
         id = contents_ticket(&g->b, slot);
         segq_drop(&g->b.q, slot, (enum dead)r->why);
-        subjects_del(&g->b.subjects, id);
+        contents_forget(&g->b, id);
     }
     *(r->why == DEAD_LEFT ? &g->left : &g->expired) += r->n;
     return 0;
@@ -122,7 +122,7 @@ static int session(struct seg *g, const struct jrec_session *s)
          (s->state == SESSION_OVER && s->reason == GONE_NO_SHOW)))
         g->no_shows++;
     if (s->state == SESSION_OVER || s->state == SESSION_REVOKED || s->state == SESSION_FREE)
-        subjects_del(&g->b.subjects, s->id);
+        contents_forget(&g->b, s->id);
     if (s->state == SESSION_FREE) {
         session_forget(&g->b.released, x);
         return 0;
@@ -288,6 +288,9 @@ static int on_seg(struct segtab *t, struct seg *g, const struct jrec *r)
         return used(g, &r->used);
     case JREC_SUBJECT:
         return subject(g, &r->subject);
+    case JREC_CONTACT:
+    case JREC_CONTACT_SAID:
+        return replay_contact(&g->b.contacts, r);
     case JREC_FINAL:
         return g->out == NULL ? segtab_move_recover(t, g, r->move.move, r->move.to)
                               : SQ_EPROTO;
@@ -367,12 +370,12 @@ static msec_t session_end(const struct segtab *t, const struct seg *g,
 
     switch ((enum session_state)x->state) {
     case SESSION_READY:
-        return t->service_ms + g->queue->claim_ms;
+        return t->service_ms + seg_claim_ms(g, x->id);
     case SESSION_ADMITTED:
     case SESSION_REVOKED:
         return x->expires_ms;
     case SESSION_GRACE: /* perhaps skipped as away: its claim window runs, too */
-        return t->service_ms + g->queue->claim_ms + g->queue->grace_ms;
+        return t->service_ms + seg_claim_ms(g, x->id) + g->queue->grace_ms;
     case SESSION_RETURNING:
         return t->service_ms + (msec_t)idle;
     default:

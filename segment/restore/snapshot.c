@@ -67,6 +67,7 @@ static void snap_people(struct segtab *t, const struct seg *g)
     const struct sessions *s = &g->b.released;
     const struct session *x = sessions_first_returning(s);
     const struct subject *u;
+    const struct contact *c;
 
     for (; x != NULL; x = sessions_next_returning(s, x))
         snap_session(t, g, x);
@@ -75,6 +76,8 @@ static void snap_people(struct segtab *t, const struct seg *g)
             snap_session(t, g, x);
     for (uint32_t i = 0; (u = subjects_next(&g->b.subjects, &i)) != NULL;)
         segtab_log_subject(t, g, u);
+    for (uint32_t i = 0; (c = contacts_next(&g->b.contacts, &i)) != NULL;)
+        segtab_log_contact(t, g, JREC_CONTACT, c);
 }
 
 static void snap_seg(struct segtab *t, const struct seg *g)
@@ -220,6 +223,17 @@ static uint64_t digest_line(const struct segq *q)
     return h;
 }
 
+static uint64_t digest_contacts(const struct contacts *s)
+{
+    const struct contact *c;
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; (c = contacts_next(s, &i)) != NULL;)
+        sum += mix_text(mix(mix(mix(c->id.seg, c->id.number), c->said), c->claim_ms),
+                        (const char *)c->sealed, c->n);
+    return sum;
+}
+
 static uint64_t digest_people(const struct seg *g)
 {
     uint64_t h = 0, sum = 0;
@@ -239,7 +253,7 @@ static uint64_t digest_people(const struct seg *g)
             sum += mix_text(mix(mix(mix(u->id.seg, u->id.number), u->hash),
                                 u->issued_s * 4ull + u->client),
                             u->text, u->len);
-    return mix(h, sum);
+    return mix(h, sum + digest_contacts(&g->b.contacts));
 }
 
 static uint64_t digest_relocs(const struct seg *g)

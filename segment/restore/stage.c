@@ -93,6 +93,27 @@ struct subject replay_subject_of(const struct jrec_subject *s)
     };
 }
 
+int replay_contact(struct contacts *s, const struct jrec *r)
+{
+    const struct jrec_contact *c = &r->contact;
+    struct contact *was = contacts_find(s, c->id);
+    struct contact x = { .id = c->id,
+                         .said = c->said,
+                         .claim_ms = c->claim_ms,
+                         .n = (uint16_t)c->sealed.n,
+                         .sealed = (uint8_t *)(uintptr_t)c->sealed.p }; /* only read */
+
+    if (c->id.seg == 0 || (r->kind == JREC_CONTACT_SAID && was == NULL))
+        return SQ_EPROTO;
+    if (r->kind == JREC_CONTACT_SAID)
+        contact_said(was, c->said);
+    else if (x.n == 0 && x.said == 0)
+        contacts_del(s, c->id);
+    else
+        return contacts_put(s, &x);
+    return 0;
+}
+
 bool replay_is_known(const struct segtab *t, const struct seg *g)
 {
     return t->partial && (g == NULL || g->known);
@@ -137,6 +158,7 @@ struct stage {
     uint32_t n, cap;
     struct reloc_list relocs; /* owned */
     struct subjects subjects; /* owned */
+    struct contacts contacts; /* owned */
     struct jrec_segment s;        /* head of a snapshot's segment */
     uint64_t final, final_to;
 };
@@ -148,8 +170,10 @@ static void stage_reset(struct stage *s)
     free(s->v);
     reloc_list_fini(&s->relocs);
     subjects_fini(&s->subjects);
+    contacts_fini(&s->contacts);
     memset(s, 0, sizeof(*s));
     subjects_init(&s->subjects);
+    contacts_init(&s->contacts);
 }
 
 void segtab_stage_free(struct segtab *t)
@@ -279,6 +303,16 @@ static int take_subjects(struct seg *g, const struct stage *s)
     return 0;
 }
 
+static int take_contacts(struct seg *g, const struct stage *s)
+{
+    const struct contact *x;
+
+    for (uint32_t i = 0; (x = contacts_next(&s->contacts, &i)) != NULL;)
+        if (contacts_put(&g->b.contacts, x) < 0)
+            return SQ_ENOMEM;
+    return 0;
+}
+
 static int take_relocs(struct segtab *t, struct seg *g, struct stage *s)
 {
     if (reloc_list_reserve(&g->b.relocs, s->relocs.n) < 0)
@@ -309,6 +343,8 @@ static int take_stage(struct segtab *t, struct seg *g)
     assert(s->seg == g->b.id);
     if (rc == 0)
         rc = take_subjects(g, s);
+    if (rc == 0)
+        rc = take_contacts(g, s);
     if (rc == 0)
         rc = take_relocs(t, g, s);
     stage_reset(s);
@@ -474,6 +510,8 @@ int replay_on_stage(struct segtab *t, const struct jrec *r)
         return subjects_by_ticket(&t->stage->subjects, x.id) == NULL
                    ? subjects_add(&t->stage->subjects, &x)
                    : SQ_EPROTO;
+    case JREC_CONTACT:
+        return replay_contact(&t->stage->contacts, r);
     case JREC_RELOC:
         return stage_reloc(t->stage, &r->reloc);
     case JREC_ABSORBED:

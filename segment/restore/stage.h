@@ -17,6 +17,8 @@ void replay_drop_moves(struct segtab *t, struct seg *g);
 void replay_remove(struct segtab *t, struct seg *g);
 SQ_CHECK int replay_append(struct seg *g, uint32_t n);
 struct subject replay_subject_of(const struct jrec_subject *s); /* the text is borrowed */
+/* A record of a contact; it is changed, and SQ_EPROTO: that is impossible. */
+SQ_CHECK int replay_contact(struct contacts *s, const struct jrec *r);
 /* The record is in the snapshot already, or of no interest any more. */
 bool replay_is_known(const struct segtab *t, const struct seg *g);
 /* A segment that was being rebuilt. */

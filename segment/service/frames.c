@@ -114,6 +114,14 @@ static bool batch(struct seg_service *s, struct rpc_chan *ch, const struct msg *
         segtab_session(s->tab, now, q->session.req, q->session.n, s->ans.session,
                        &s->node.mem);
         break;
+    case MSG_CONTACT:
+        assert(q->contact.n <= ARRAY_LEN(s->ans.contact)); /* the codec refuses more */
+        a.type = MSG_CONTACT_ANS;
+        a.contact_ans.n = q->contact.n;
+        a.contact_ans.ans = s->ans.contact;
+        segtab_full(s->tab, !memory_is_spare(MEMORY_SPARE) || !seg_journal_reserve(s->journal, 6ull * q->contact.n));
+        segtab_contact(s->tab, now, q->contact.req, q->contact.n, s->ans.contact);
+        break;
     default:
         return false;
     }

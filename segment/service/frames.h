@@ -47,6 +47,7 @@ struct seg_service {
         struct append_ans append[MSG_BATCH_MAX];
         struct drop_ans drop[MSG_BATCH_MAX];
         struct sess_ans session[MSG_BATCH_MAX];
+        struct contact_ans contact[MSG_BATCH_MAX];
     } ans;
     struct seg_shell_counts n;
     msec_t ticked_ms;

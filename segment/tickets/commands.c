@@ -30,7 +30,7 @@ static inline __attribute__((always_inline)) void drop_here(struct segtab *t,
 
     if (s->slot != SEGQ_NONE && segq_drop(&g->b.q, s->slot, DEAD_LEFT)) {
         segtab_audit_ticket(t, g, s->id, AUDIT_LEFT);
-        subjects_del(&g->b.subjects, s->id);
+        contents_forget(&g->b, s->id);
         segtab_died(g, s->slot);
         g->left++;
         t->n.left++;

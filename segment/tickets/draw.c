@@ -116,17 +116,38 @@ static int rename_subjects(const struct seg *g, const struct draw *d, struct sub
     return rc;
 }
 
+/* The contacts, likewise. */
+static int rename_contacts(const struct seg *g, const struct draw *d, struct contacts *out)
+{
+    const struct contact *x;
+    int rc = 0;
+
+    contacts_init(out);
+    for (uint32_t i = 0; rc == 0 && (x = contacts_next(&g->b.contacts, &i)) != NULL;) {
+        struct contact y = *x;
+
+        y.id.number = draw_place(d, y.id.number);
+        rc = contacts_put(out, &y);
+    }
+    if (rc < 0)
+        contacts_fini(out);
+    return rc;
+}
+
 int segtab_draw_now(struct seg *g, const struct seg_draw *d)
 {
     struct draw *table = d->n > 0 ? draw_new(g->b.id, d->n, d->seed) : NULL;
     struct subjects named;
+    struct contacts told;
     int rc = d->n > 0 && table == NULL ? SQ_ENOMEM : 0;
 
     assert(g->draw == NULL && !g->b.q.rebuilding);
     if (rc == 0 && table != NULL)
         rc = rename_subjects(g, table, &named);
     if (rc == 0 && table != NULL) {
-        rc = segq_permute(&g->b.q, d->n, table->number);
+        rc = rename_contacts(g, table, &told);
+        if (rc == 0 && (rc = segq_permute(&g->b.q, d->n, table->number)) < 0)
+            contacts_fini(&told);
         if (rc < 0)
             subjects_fini(&named);
     }
@@ -139,6 +160,8 @@ int segtab_draw_now(struct seg *g, const struct seg_draw *d)
         g->b.subjects.watch = (struct subject_watch) { 0 }; /* no watch: nobody comes or goes */
         subjects_fini(&g->b.subjects);
         g->b.subjects = named;
+        contacts_fini(&g->b.contacts);
+        g->b.contacts = told;
         g->b.joined = d->n;
     }
     g->draw = table;

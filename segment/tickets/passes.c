@@ -88,7 +88,7 @@ void segtab_revoke(struct segtab *t, struct seg *g, struct session *x, int reaso
 {
     segtab_audit_session(t, g, x, reason == GONE_LEFT ? AUDIT_LEFT : AUDIT_REVOKED, NULL);
     assert(reason != 0);
-    subjects_del(&g->b.subjects, x->id);
+    contents_forget(&g->b, x->id);
     x->reason = (uint8_t)reason;
     session_set(&g->b.released, x, SESSION_REVOKED, x->expires_ms);
     segtab_log_session(t, g, x);

@@ -40,7 +40,7 @@ uint32_t segtab_pop_returning(struct segtab *t, struct seg *g, uint32_t n, int64
     if (n > 0 && marks_reserve(&g->unstored, n) < 0)
         return 0;
     for (; got < n && (x = sessions_first_returning(&g->b.released)) != NULL; got++) {
-        session_set(&g->b.released, x, SESSION_READY, t->service_ms + g->queue->claim_ms);
+        session_set(&g->b.released, x, SESSION_READY, t->service_ms + seg_claim_ms(g, x->id));
         segtab_released(t, g, x, at_ms);
         segtab_audit_released(t, g, x, true);
         marks_add(&g->unstored, x->id, at_ms, true);
@@ -65,9 +65,9 @@ uint32_t segtab_pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t
     got = segq_pop(&g->b.q, n, slot);
     assert(got <= n);
     for (uint32_t i = 0; i < got; i++) {
-        struct session *x =
-            sessions_add(&g->b.released, contents_ticket(&g->b, slot[i]), SESSION_READY,
-                         t->service_ms + g->queue->claim_ms);
+        struct ticket_id id = contents_ticket(&g->b, slot[i]);
+        struct session *x = sessions_add(&g->b.released, id, SESSION_READY,
+                                         t->service_ms + seg_claim_ms(g, id));
 
         segtab_released(t, g, x, at_ms);
         if (!away)
@@ -260,7 +260,7 @@ static void claim_anew(struct segtab *t, struct seg *g)
     for (uint32_t i = 0; (x = sessions_next(&g->b.released, &i)) != NULL;)
         if (x->state == SESSION_READY && marks_has(&g->unstored, x->id))
             session_set(&g->b.released, x, SESSION_READY,
-                        t->service_ms + g->queue->claim_ms);
+                        t->service_ms + seg_claim_ms(g, x->id));
 }
 
 void segtab_stored(struct segtab *t, const struct kept_entry *k)

@@ -17,7 +17,7 @@ void segtab_over(struct segtab *t, struct seg *g, struct session *x, int reason)
     else
         segtab_audit_session(t, g, x, AUDIT_LAPSED,
                              x->state == SESSION_RETURNING ? "silent" : "grace_over");
-    subjects_del(&g->b.subjects, x->id);
+    contents_forget(&g->b, x->id);
     x->reason = (uint8_t)reason;
     session_set(&g->b.released, x, SESSION_OVER, t->service_ms + SEGTAB_OVER_MS);
     segtab_log_session(t, g, x);
@@ -30,7 +30,7 @@ static void session_step(struct segtab *t, struct seg *g, struct session *x)
     case SESSION_READY:
         if (marks_has(&g->unstored, x->id)) { /* not told to anybody yet */
             session_set(&g->b.released, x, SESSION_READY,
-                        t->service_ms + ms_max(g->queue->claim_ms, 1));
+                        t->service_ms + ms_max(seg_claim_ms(g, x->id), 1));
             return;
         }
         g->no_shows++;
@@ -50,7 +50,7 @@ static void session_step(struct segtab *t, struct seg *g, struct session *x)
     default: /* admitted, or over: nothing of it matters any more */
         if (x->state == SESSION_ADMITTED)
             segtab_audit_session(t, g, x, AUDIT_FINISHED, NULL);
-        subjects_del(&g->b.subjects, x->id);
+        contents_forget(&g->b, x->id);
         segtab_log_forget(t, g, x->id);
         session_forget(&g->b.released, x);
     }
@@ -86,8 +86,8 @@ static bool sweep_seg(struct segtab *t, struct seg *g, uint32_t *budget)
         segtab_audit_died(t, g, gone, n, AUDIT_EXPIRED);
         for (uint32_t i = 0; i < n; i++) {
             segtab_died(g, gone[i]);
-            if (g->b.subjects.n > 0)
-                subjects_del(&g->b.subjects, contents_ticket(&g->b, gone[i]));
+            if (g->b.subjects.n + g->b.contacts.n > 0)
+                contents_forget(&g->b, contents_ticket(&g->b, gone[i]));
         }
         segtab_log_drops(t, g, gone, n, DEAD_EXPIRED);
         g->expired += n;

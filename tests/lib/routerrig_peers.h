@@ -46,6 +46,11 @@ struct world {
     bool sess_silent;        /* they are not answered */
     struct sess_req sess;    /* the last one that was asked */
     unsigned n_sess;
+    const char *turn_queue;  /* of the queue in the map; NULL: none */
+    struct contact_req contact; /* the last one; */
+    uint8_t contact_bytes[CONTACT_SEALED_MAX], contact_state; /* and what is answered */
+    unsigned n_contacts, n_turns;
+    struct msg_turn_ans turn; /* the last one */
     int64_t clock_ms;        /* of releases, as the manager tells it; 0: it does not */
     uint8_t sess_state;      /* what is answered */
     int64_t sess_used;       /* number of the use that came first, as answered; 0: the question's */
@@ -94,6 +99,7 @@ static void send_map(uint64_t from, uint64_t version, uint8_t state, bool with_n
                            .n_lanes = claim_secret != NULL ? 2 : 1, .lanes = lane,
                            .page = w.page, .message = w.message, .when = w.when,
                            .gate = w.gate, .pass_ttl_s = 300,
+                           .turn_queue = w.turn_queue, .turn_claim_s = 240,
                            .session_max_s = w.session_max_s,
                            .session_idle_s = w.session_idle_s,
                            .challenge_mode = challenged.mode, .challenge_from = challenged.from,
@@ -285,6 +291,21 @@ static bool answer_drop(const struct msg_drop *q, struct msg *out)
     return true;
 }
 
+static bool answer_contact(const struct msg_contact *q, struct msg *out)
+{
+    static struct contact_ans a[MSG_BATCH_MAX];
+
+    w.n_contacts += q->n;
+    w.contact = q->req[0];
+    if (w.contact.n_sealed > 0)
+        memcpy(w.contact_bytes, w.contact.sealed, w.contact.n_sealed);
+    for (uint32_t i = 0; i < q->n; i++)
+        a[i] = (struct contact_ans){ .state = w.contact_state, .reason = GONE_LEFT };
+    out->type = MSG_CONTACT_ANS;
+    out->contact_ans = (struct msg_contact_ans) { q->n, a };
+    return true;
+}
+
 static void hear_seen(struct rpc_chan *ch, const struct msg_seen *q)
 {
     w.n_seen++;
@@ -302,6 +323,12 @@ static bool answer(const struct msg *m, struct msg *out)
         return answer_append(&m->append, out);
     case MSG_SESSION:
         return answer_session(&m->session, out);
+    case MSG_CONTACT:
+        return answer_contact(&m->contact, out);
+    case MSG_TURN_ANS:
+        w.turn = m->turn_ans;
+        w.n_turns++;
+        return false;
     default:
         cr_assert_eq(m->type, MSG_DROP);
         return answer_drop(&m->drop, out);

@@ -113,6 +113,7 @@ def tickets(a):
     a.ask("GET", "/v1/tickets/forged", want=404)
     a.ask("DELETE", "/v1/tickets/forged", want=404)
     a.ask("GET", "/v1/tickets/forged/events", want=404)
+    contacts(a)
     a.ask("GET", "/v1/verify?queue=login", want=401)
     a.ask("GET", "/v1/verify?queue=login&redirect=1", want=303)
     _, _, body = a.ask("POST", "/v1/queues/login/tickets", {"subject": "boris"}, 201)
@@ -121,6 +122,16 @@ def tickets(a):
     a.ask("GET", "/v1/admin/tickets/" + token, want=200)
     a.ask("GET", "/v1/admin/tickets/nonsense", want=404)
     return token
+
+
+def contacts(a):
+    _, _, body = a.ask("POST", "/v1/queues/login/tickets", {}, 201)
+    token = json.loads(body)["token"]
+    a.ask("PUT", "/v1/tickets/forged/contact", {"contact": "x"}, 404)
+    a.ask("PUT", f"/v1/tickets/{token}/contact", {"contact": 1}, 400)
+    a.ask("PUT", f"/v1/tickets/{token}/contact", {"contact": "x"}, 403)
+    a.ask("DELETE", f"/v1/tickets/{token}/contact", want=204)
+    a.ask("DELETE", "/v1/tickets/" + token, want=204)
 
 
 def let_in(a, token):

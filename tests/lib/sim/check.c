@@ -31,6 +31,7 @@
 #include "tests/lib/sim/slots.h"
 #include "tests/lib/sim/subjects.h"
 #include "tests/lib/sim/told.h"
+#include "tests/lib/sim/turns.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -538,6 +539,7 @@ void check_placed(struct sim *s, const struct proc *p, const struct place_req *q
             sim_fail(s, "%s: ticket %llu-%u waits again at position %llu",
                      t->fate == T_ADMITTED ? "I2" : "I1", llu(t->seg), t->number,
                      llu(a->position));
+        turns_waits(s, t);
         t->perhaps_over = t->timed_out = false;
         told_waiting(s, t, p, a->position, a->poll_after_ms, s->now, 0);
     } else if (a->state == PLACE_ADMITTED) {

@@ -6,6 +6,7 @@
 #include "tests/lib/sim/check.h"
 #include "tests/lib/sim/engine.h"
 #include "tests/lib/sim/fault_clocks.h"
+#include "tests/lib/sim/turns.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -117,6 +118,7 @@ static void end_rates(struct sim *s)
 void check_end(struct sim *s)
 {
     check_sweep(s);
+    turns_end(s);
     end_rates(s);
     end_order(s);
 }

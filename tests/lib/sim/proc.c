@@ -15,6 +15,7 @@
 #include "tests/lib/sim/seen.h"
 #include "tests/lib/sim/sessions.h"
 #include "tests/lib/sim/tape.h"
+#include "tests/lib/sim/turns.h"
 
 #include "common/base/err.h"
 
@@ -279,9 +280,13 @@ static void on_append(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
     ans.append_ans.n = g->n;
     ans.append_ans.ans = arena_array(&s->ans_arena, g->n, sizeof(*ans.append_ans.ans));
     segtab_append(p->segtab, clock_now(p), g->req, g->n, ans.append_ans.ans, &s->ans_arena);
+    for (uint32_t i = 0; i < g->n && s->o.contact_share > 0; i++)
+        turns_ask(s, p, &g->req[i], &ans.append_ans.ans[i]);
     t = turn_over(s, p);
-    for (uint32_t i = 0; i < g->n && is_done(t); i++)
+    for (uint32_t i = 0; i < g->n && is_done(t); i++) {
         check_appended(s, p, &g->req[i], &ans.append_ans.ans[i]);
+        turns_asked(s, &g->req[i], &ans.append_ans.ans[i]);
+    }
     if (t != TURN_SAID) {
         turn_ends(s, p, t);
         return;

@@ -11,6 +11,7 @@
 #include "tests/lib/sim/router_known.h"
 #include "tests/lib/sim/sessions.h"
 #include "tests/lib/sim/subjects.h"
+#include "tests/lib/sim/turns.h"
 
 #include "common/base/err.h"
 
@@ -601,6 +602,9 @@ void srouter_msg(struct sim *s, struct proc *p, const struct proc *from, peer_no
         break;
     case MSG_SESSION:
         on_longer(p, &m->session);
+        break;
+    case MSG_TURN:
+        turns_heard(s, p, peer, &m->turn);
         break;
     case MSG_REPLICA:
         if (peer == p->router->seg[node->no].peer)

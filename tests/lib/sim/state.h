@@ -169,6 +169,8 @@ struct ticket {
     seg_id host;     /* in that sweep */
     usec_t told_at;  /* a position, the last time: of when it was */
     uint64_t told_position; /* 0: none yet */
+    bool contact;    /* wants to be told that it is let in, turns.c: */
+    int64_t turn_ms; /* was told, of a release of then; 0: not */
 };
 
 struct sseg { /* a segment that was ever opened */

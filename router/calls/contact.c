@@ -1,0 +1,97 @@
+/* contact.c: see contact.h. */
+#include "router/calls/contact.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/submit/json_members.h"
+#include "router/calls/ticket.h"
+#include "router/links/flows.h"
+#include "router/state/contact.h"
+
+/* Kept and told as it is spelt: nothing in here looks into it. */
+static bool json_contact(const struct json_member *m, struct json_scan *s, void *to)
+{
+    char first = (char)json_scan_peek(s);
+
+    return json_value(m, s, to) && (first == '"' || first == '{');
+}
+
+static const struct json_member members[] = {
+    { "contact", 0, 3, CONTACT_MAX, .read = json_contact, .must = " must be a text or an object, of at most 512 bytes as JSON" },
+    JSON_OTHERS,
+};
+
+static void contact_done(struct router *r, struct rflow *rf)
+{
+    bool ends = rf->contact->n_sealed == 0;
+
+    switch (rf->flow.result) {
+    case FLOW_OK:
+        r->ans.status = 204;
+        break;
+    case FLOW_INSIDE:
+        api_problem(&r->ans, API_CONFLICT, "the ticket was let in already", router_request_id(r));
+        break;
+    case FLOW_FULL:
+        api_problem(&r->ans, API_QUEUE_FULL, "too many people want to be told already: poll instead",
+                    router_request_id(r));
+        break;
+    case FLOW_GONE:
+        if (ends) {
+            r->ans.status = 204;
+            break;
+        }
+        /* fall through */
+    default:
+        router_failed(r, &rf->flow);
+    }
+}
+
+/* NULL: its queue tells nobody, or is gone, which the ticket's node says. */
+static const struct map_queue *queue_of(const struct router *r, struct slice token, bool *is)
+{
+    struct route_owner o;
+    struct token t;
+
+    *is = token_read(&t, &r->keys.token, token.p, token.n) == 0 &&
+          routes_owner(r->routes, t.seg, &o) == 0 && o.queue != NULL;
+    return *is && o.queue->map.turn_queue[0] != '\0' ? &o.queue->map : NULL;
+}
+
+void contact_start(struct router *r, struct httpd_req *req, const struct http_req *q, const struct api_req *a)
+{
+    bool puts = a->call == API_CONTACT, is;
+    const struct map_queue *of = queue_of(r, a->arg, &is);
+    struct slice contact = { 0 };
+    struct contact_ask *ask;
+    struct body_error e;
+    struct token t;
+    struct rflow *rf;
+    uint64_t has;
+
+    if (puts && (!json_members_whole(members, ARRAY_LEN(members), UINT64_MAX, q->body, &contact, &has, &e) ||
+                 has == 0)) {
+        router_problem(r, req, API_BAD_REQUEST, has != 0 || e.text[0] != 0 ? e.text : "contact is missing");
+        return;
+    }
+    if (puts && is && of == NULL) {
+        router_problem(r, req, API_NOT_ELIGIBLE, "this queue tells nobody of their turn: poll the ticket");
+        return;
+    }
+    ask = calloc(1, sizeof(*ask));
+    rf = ask == NULL ? NULL : ticket_call(r, req, a->arg, contact_done, "the router is overloaded; try again", &t);
+    if (rf == NULL) {
+        if (ask == NULL)
+            router_problem(r, req, API_OVERLOADED, "the router is overloaded; try again");
+        free(ask);
+        return;
+    }
+    rf->contact = ask;
+    if (puts)
+        ask->n_sealed = contact_seal(&r->keys, a->arg.p, contact.p, contact.n, ask->sealed);
+    if (of != NULL)
+        ask->claim_ms = of->turn_claim_s * 1000;
+    flow_contact(&rf->flow, r->routes, &t, ev_now(r->ev));
+    rflow_begin(r, rf);
+}

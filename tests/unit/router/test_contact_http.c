@@ -1,0 +1,133 @@
+/* test_contact_http.c: PUT and DELETE /v1/tickets/{token}/contact, and what a router makes of a node's word
+ * that a ticket is let in (router/task_requests/notice.h). */
+#define _GNU_SOURCE /* memmem */
+#include "tests/lib/taskhttprig.h"
+
+static char path[200];
+
+static void begin(void)
+{
+    set_up();
+    w.turn_queue = "gen";
+    send_map(5, 6, QUEUE_OPEN, false);
+    UNTIL(routes_version(w.r->routes) == 6);
+    strcpy(path, ticket_path(42, 1));
+    strcat(path, "/contact");
+}
+
+TestSuite(contact_http, .init = begin, .fini = tear_down, .timeout = 60);
+
+static int put_contact(const char *body)
+{
+    return call("PUT", path, body);
+}
+
+Test(contact_http, it_is_sealed_for_its_ticket)
+{
+    cr_assert_eq(put_contact("{\"contact\":\"anna@example.org\"}"), 204);
+    cr_expect_eq(w.contact.seg, 1);
+    cr_expect_eq(w.contact.number, 42);
+    cr_expect_eq(w.contact.claim_ms, 240000);
+    cr_expect_null(memmem(w.contact_bytes, w.contact.n_sealed, "anna", 4));
+    cr_expect_null(memmem(w.contact_bytes, w.contact.n_sealed, "example", 7));
+    cr_assert_eq(call("DELETE", path, ""), 204);
+    cr_expect_eq(w.contact.n_sealed, 0);
+}
+
+Test(contact_http, what_is_unfit_is_refused)
+{
+    static const char *const bad[] = { "", "{}", "[]", "{\"contact\":\"\"}", "{\"contact\":7}", "{\"contact\":null}",
+                                       "{\"contact\":[\"x\"]}", "{\"contact\":\"x\"", "{\"contact\":\"x\",\"contact\":\"y\"}" };
+    char body[700];
+
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        cr_expect_eq(put_contact(bad[i]), 400, "%s", bad[i]);
+        cr_expect_str_eq(str("code"), "bad_request");
+    }
+    snprintf(body, sizeof(body), "{\"contact\":\"%0*d\"}", CONTACT_MAX - 1, 0);
+    cr_expect_eq(put_contact(body), 400);
+    cr_expect_eq(w.n_contacts, 0);
+    snprintf(body, sizeof(body), "{\"contact\":\"%0*d\"}", CONTACT_MAX - 2, 0);
+    cr_expect_eq(put_contact(body), 204);
+    cr_expect_eq(call("PUT", "/v1/tickets/x/contact", "{\"contact\":\"x\"}"), 404);
+    cr_expect_eq(call("GET", path, ""), 405);
+    cr_expect_not_null(strstr(got, "\r\nAllow: PUT, DELETE\r\n"));
+    w.turn_queue = NULL;
+    send_map(6, 7, QUEUE_OPEN, false);
+    UNTIL(routes_version(w.r->routes) == 7);
+    cr_expect_eq(put_contact("{\"contact\":\"x\"}"), 403);
+    cr_expect_str_eq(str("code"), "not_eligible");
+    cr_expect_eq(call("DELETE", path, ""), 204, "what was said before may be taken back");
+}
+
+Test(contact_http, what_the_node_says_is_told)
+{
+    w.contact_state = CONTACT_INSIDE;
+    cr_expect_eq(put_contact("{\"contact\":\"x\"}"), 409);
+    w.contact_state = CONTACT_FULL;
+    cr_expect_eq(put_contact("{\"contact\":\"x\"}"), 503);
+    cr_expect_str_eq(str("code"), "queue_full");
+    w.contact_state = CONTACT_GONE;
+    cr_expect_eq(put_contact("{\"contact\":\"x\"}"), 410);
+    cr_expect_str_eq(str("reason"), "left");
+    cr_expect_eq(call("DELETE", path, ""), 204);
+}
+
+/* As the node says it; waits for the answer. */
+static void turn(const uint8_t *sealed, uint32_t n, int64_t at_ms)
+{
+    struct msg m = { .type = MSG_TURN };
+    unsigned was = w.n_turns;
+
+    m.turn = (struct msg_turn){ .seg = 1, .number = 42, .word = TURN_NOW, .at_ms = at_ms,
+                                .until_ms = at_ms + 240000, .n_sealed = n, .sealed = sealed };
+    send_msg(w.seg_ch, &m, 0);
+    UNTIL(w.n_turns > was);
+    cr_expect(w.turn.seg == 1 && w.turn.number == 42 && w.turn.word == TURN_NOW);
+}
+
+Test(contact_http, a_turn_is_one_call_however_often_it_is_said)
+{
+    uint8_t first[CONTACT_SEALED_MAX];
+    uint32_t n;
+
+    cr_assert_eq(put_contact("{\"contact\":{\"endpoint\":\"https://push.example/a\\u00e9\",\"keys\":{}}}"), 204);
+    n = w.contact.n_sealed;
+    memcpy(first, w.contact_bytes, n);
+    turn(first, n, 1700000000000);
+    cr_expect(w.turn.told);
+    cr_assert_eq(node.n, 1);
+    cr_expect_str_eq(node.v[1].queue, "gen");
+    cr_expect_str_eq(node.v[1].idem, "turn 1-42 now");
+    cr_expect_str_eq(node.v[1].labels, "segq-turn");
+    cr_expect_str_eq(node.v[1].body, "POST /turns");
+    cr_assert_eq(put_contact("{\"contact\":\"y\"}"), 204, "sealed anew");
+    turn(w.contact_bytes, w.contact.n_sealed, 1700000000777);
+    cr_expect(w.turn.told, "it was told before");
+    cr_expect_eq(node.n, 1);
+    cr_expect_eq(w.r->tasking->counts.turns, 1);
+    first[n - 1] ^= 1;
+    turn(first, n, 1700000000000);
+    cr_expect_not(w.turn.told, "none of ours");
+    cr_expect_gt(w.turn.later_ms, 0);
+    cr_expect_eq(w.r->tasking->counts.turns_failed, 1);
+}
+
+Test(contact_http, it_is_said_again_when_nobody_takes_it)
+{
+    cr_assert_eq(put_contact("{\"contact\":\"x\"}"), 204);
+    node.full = "*";
+    turn(w.contact_bytes, w.contact.n_sealed, 1700000000000);
+    cr_expect_not(w.turn.told);
+    cr_expect_eq(w.turn.later_ms, 5000);
+    node.full = NULL;
+    turn(w.contact_bytes, w.contact.n_sealed, 1700000000000);
+    cr_expect(w.turn.told);
+    cr_expect_eq(node.n, 1);
+    w.turn_queue = NULL;
+    send_map(6, 7, QUEUE_OPEN, false);
+    UNTIL(routes_version(w.r->routes) == 7);
+    turn(w.contact_bytes, w.contact.n_sealed, 1700000000000);
+    cr_expect_not(w.turn.told);
+    cr_expect_eq(w.turn.later_ms, 30000);
+}

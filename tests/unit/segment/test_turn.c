@@ -1,0 +1,252 @@
+/* test_turn.c: people who are told that they are let in: contacts beside tickets, what is said to
+ * routers, and until when (segment/tickets/turn.h). */
+#include "tests/lib/segtape.h"
+
+static struct heard {
+    uint32_t n;
+    struct msg_turn last;
+    char sealed[CONTACT_SEALED_MAX + 1];
+} heard;
+
+static void hear(void *ctx, const struct rig_wire *w, const struct msg *m)
+{
+    (void)ctx;
+    if (m->type != MSG_TURN)
+        return;
+    cr_assert_eq(w->peer, RIG_ROUTER);
+    heard.n++;
+    heard.last = m->turn;
+    snprintf(heard.sealed, sizeof(heard.sealed), "%.*s", (int)m->turn.n_sealed, (const char *)m->turn.sealed);
+}
+
+static struct rig *world(struct tape *tp)
+{
+    void *ctx[] = { tp };
+    struct rig *r = tp != NULL ? rig_new_logged(1, 1u << 20, on_log, ctx) : rig_new(1, 1u << 20);
+
+    memset(&heard, 0, sizeof(heard));
+    r->hear = hear;
+    r->ttl_s = 60;
+    rig_open(r, 0, 1, OPEN_TAIL, 1000, 0);
+    rig_join(r, 0, 1, 10);
+    return r;
+}
+
+static struct contact_ans contact(struct rig *r, uint32_t number, const char *sealed, uint32_t claim_ms)
+{
+    struct contact_req q = { .seg = 1, .number = number, .claim_ms = claim_ms,
+                             .n_sealed = (uint16_t)strlen(sealed), .sealed = (const uint8_t *)sealed };
+    struct contact_ans a;
+
+    segtab_contact(r->t[0], r->now, &q, 1, &a);
+    return a;
+}
+
+static void told(struct rig *r, uint32_t number, bool is, uint32_t later_ms)
+{
+    struct msg m = { .type = MSG_TURN_ANS };
+
+    m.turn_ans = (struct msg_turn_ans){ .seg = 1, .number = number, .word = TURN_NOW, .told = is,
+                                        .later_ms = later_ms };
+    rig_order_as(r, 0, RIG_ROUTER, m);
+}
+
+static struct segtab_counts count(struct rig *r)
+{
+    struct segtab_counts c;
+
+    segtab_count(r->t[0], &c);
+    return c;
+}
+
+Test(turn, a_release_is_said_until_it_is_told)
+{
+    struct rig *r = world(NULL);
+    int64_t at = r->now.wall_ms;
+
+    cr_assert_eq(contact(r, 2, "anna", 20000).state, CONTACT_OK);
+    rig_run(r, 1000);
+    cr_assert_eq(heard.n, 0, "it waits");
+    at = r->now.wall_ms;
+    rig_pop(r, 0, 1, 1, 5);
+    rig_run(r, 9000);
+    cr_assert_eq(heard.n, 1, "only who asked, and a router is not pressed");
+    cr_expect(heard.last.seg == 1 && heard.last.number == 2 && heard.last.word == TURN_NOW);
+    cr_expect_str_eq(heard.sealed, "anna");
+    cr_expect_eq(heard.last.at_ms, at);
+    cr_expect_eq(heard.last.until_ms, at + 20000);
+    cr_expect_eq(count(r).contacts_due, 1);
+    rig_run(r, 2000);
+    cr_assert_eq(heard.n, 2, "it did not answer");
+    told(r, 2, false, 3000);
+    rig_run(r, 2500);
+    cr_assert_eq(heard.n, 2, "later");
+    rig_run(r, 1000);
+    cr_assert_eq(heard.n, 3);
+    told(r, 2, true, 0);
+    rig_run(r, 4000);
+    cr_assert_eq(heard.n, 3);
+    cr_expect_eq(count(r).contacts, 1, "how long it may take is known");
+    cr_expect_eq(count(r).contacts_due, 0);
+    cr_expect_eq(count(r).turns_told, 1);
+    cr_expect_eq(count(r).turns_later, 1);
+    cr_assert_eq(rig_poll(r, 0, 1, 2).state, PLACE_ADMITTED, "long after others' time");
+    cr_assert_neq(rig_poll(r, 0, 1, 3).state, PLACE_ADMITTED);
+    rig_run(r, 60000);
+    cr_expect_eq(count(r).contacts, 0, "its session has ended");
+    rig_free(r);
+}
+
+Test(turn, a_release_that_may_be_undone_is_not_told)
+{
+    struct rig *r = world(NULL);
+
+    (void)contact(r, 0, "anna", 20000);
+    rig_order(r, 0, (struct msg) { .type = MSG_SEG_POP,
+                                   .seg_pop = { .epoch = 1, .seg = 1, .tick = 1, .n = 1,
+                                                .released_at_ms = r->now.wall_ms } });
+    rig_run(r, 3000);
+    cr_assert_eq(heard.n, 0);
+    rig_stored(r, 0, 1, 1);
+    rig_run(r, 100);
+    cr_assert_eq(heard.n, 1);
+    rig_free(r);
+}
+
+Test(turn, it_waits_without_polls_and_is_not_skipped)
+{
+    struct rig *r = world(NULL);
+
+    (void)contact(r, 1, "anna", 20000);
+    (void)contact(r, 3, "boris", 20000);
+    rig_run(r, 300000);
+    cr_assert_eq(rig_poll(r, 0, 1, 0).state, PLACE_GONE);
+    cr_assert_eq(count(r).waiting, 2);
+    rig_order(r, 0, (struct msg) { .type = MSG_SEG_POP,
+                                   .seg_pop = { .epoch = 1, .seg = 1, .tick = 1, .n = 1, .away_ms = 1000,
+                                                .released_at_ms = r->now.wall_ms } });
+    rig_stored(r, 0, 1, 1);
+    rig_run(r, 100);
+    cr_assert_eq(heard.last.number, 1, "it was not away");
+    cr_assert_eq(contact(r, 3, "", 0).state, CONTACT_OK);
+    rig_run(r, 300000);
+    cr_assert_eq(rig_poll(r, 0, 1, 3).state, PLACE_GONE, "it took that back");
+    cr_assert_eq(count(r).waiting, 0);
+    rig_free(r);
+}
+
+Test(turn, what_has_ended_is_told_nothing)
+{
+    struct rig *r = world(NULL);
+
+    for (uint32_t i = 0; i < 4; i++)
+        (void)contact(r, i, "anna", 20000);
+    rig_leave(r, 0, 1, 0);
+    cr_assert_eq(count(r).contacts, 3, "with its ticket");
+    rig_pop(r, 0, 1, 1, 3);
+    rig_leave(r, 0, 1, 1);
+    (void)rig_session(r, 0, 1, 2, SESS_REVOKE, 0);
+    cr_assert_eq(contact(r, 3, "", 0).state, CONTACT_OK, "taken back in time");
+    rig_run(r, 1000);
+    cr_assert_eq(heard.n, 0);
+    cr_assert_eq(count(r).contacts, 0);
+    cr_expect_eq(contact(r, 0, "late", 1).state, CONTACT_GONE);
+    cr_expect_eq(contact(r, 0, "late", 1).reason, GONE_LEFT);
+    rig_free(r);
+}
+
+Test(turn, only_who_waits_gets_one)
+{
+    struct contact_req q = { .seg = 9, .number = 1, .n_sealed = 1, .sealed = (const uint8_t *)"x" };
+    struct rig *r = world(NULL);
+    struct contact_ans a;
+
+    segtab_contact(r->t[0], r->now, &q, 1, &a);
+    cr_expect_eq(a.state, CONTACT_UNKNOWN);
+    rig_pop(r, 0, 1, 1, 1);
+    cr_expect_eq(contact(r, 0, "anna", 1).state, CONTACT_INSIDE);
+    cr_expect_eq(contact(r, 0, "", 0).state, CONTACT_OK, "it has none, as is wished");
+    segtab_hold(r->t[0], true);
+    cr_expect_eq(contact(r, 1, "anna", 1).state, CONTACT_BUSY);
+    segtab_hold(r->t[0], false);
+    segtab_full(r->t[0], true);
+    cr_expect_eq(contact(r, 1, "anna", 1).state, CONTACT_FULL);
+    segtab_full(r->t[0], false);
+    cr_expect_eq(contact(r, 1, "anna", 1).state, CONTACT_OK);
+    cr_expect_eq(contact(r, 1, "anna the second", 1).state, CONTACT_OK);
+    rig_pop(r, 0, 1, 2, 1);
+    rig_run(r, 100);
+    cr_expect_str_eq(heard.sealed, "anna the second");
+    rig_free(r);
+}
+
+static void restart(struct rig *r, struct tape *tp)
+{
+    segtab_free(r->t[0]);
+    r->t[0] = replay(tp);
+    cr_assert_eq(segtab_replayed(r->t[0], r->now), 0);
+    rig_start(r, 0);
+}
+
+/* snap: by a snapshot that is taken before each restart. */
+static void over_restarts(bool snap)
+{
+    struct tape tp = { 0 };
+    struct rig *r = world(&tp);
+
+    (void)contact(r, 0, "anna", 20000);
+    (void)contact(r, 1, "boris", 20000);
+    (void)contact(r, 2, "clara", 20000);
+    (void)contact(r, 2, "", 0);
+    (void)contact(r, 3, "dora", 20000);
+    rig_leave(r, 0, 1, 3);
+    do
+        tape_snap(&tp, r->t[0], 100);
+    while (snap && tp.snapping);
+    restart(r, &tp);
+    cr_assert_eq(count(r).contacts, 2);
+    rig_pop(r, 0, 1, 1, 3);
+    do
+        tape_snap(&tp, r->t[0], 100);
+    while (snap && tp.snapping);
+    restart(r, &tp);
+    rig_run(r, 100);
+    cr_assert_eq(heard.n, 2, "nobody had heard of it");
+    told(r, 0, true, 0);
+    told(r, 1, true, 0);
+    do
+        tape_snap(&tp, r->t[0], 100);
+    while (snap && tp.snapping);
+    restart(r, &tp);
+    rig_run(r, 15000);
+    cr_assert_eq(heard.n, 2, "it is written down that they were told");
+    cr_assert_eq(rig_poll(r, 0, 1, 0).state, PLACE_ADMITTED, "the longer window, too");
+    cr_assert_neq(rig_poll(r, 0, 1, 2).state, PLACE_ADMITTED);
+    rig_free(r);
+    tape_fini(&tp);
+}
+
+Test(turn, restarts_lose_nobody_and_tell_nobody_twice)
+{
+    over_restarts(false);
+}
+
+Test(turn, snapshots_have_them)
+{
+    over_restarts(true);
+}
+
+Test(turn, without_a_router_it_waits)
+{
+    struct rig *r = world(NULL);
+
+    (void)contact(r, 0, "anna", 20000);
+    rig_down(r, 0, RIG_ROUTER);
+    rig_pop(r, 0, 1, 1, 1);
+    rig_run(r, 3000);
+    cr_assert_eq(heard.n, 0);
+    rig_up(r, 0, RIG_ROUTER, RPC_ROUTER, "rt");
+    rig_run(r, 100);
+    cr_assert_eq(heard.n, 1);
+    rig_free(r);
+}

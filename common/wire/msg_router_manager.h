@@ -94,8 +94,8 @@ enum queue_bind { BIND_NONE, BIND_DEVICE }; /* a ticket works with whatever show
     X(uint32_t, suspects)        /* enum suspects_mode; a later one is WATCH */             \
     X(uint32_t, suspects_from)   /* score of a suspect */                                   \
     X(uint32_t, suspects_places) /* places of a prefix that are usual; 0: all are */        \
-    X(uint32_t, bind)           /* enum queue_bind */                           \
-    X(uint32_t, turn_claim_s)   /* who is told of their turn has so long to come, at least */
+    X(uint32_t, bind)           /* enum queue_bind */                                      \
+    X(uint32_t, turn_claim_s)   /* time to come for people who are told of their turn, at least */
 
 struct map_queue {
     queue_id id;

@@ -22,6 +22,8 @@ static const struct json_member members[] = {
     JSON_OTHERS,
 };
 
+#define OVERLOADED "the router is overloaded; try again"
+
 static void contact_done(struct router *r, struct rflow *rf)
 {
     bool ends = rf->contact->n_sealed == 0;
@@ -54,7 +56,7 @@ static const struct map_queue *queue_of(const struct router *r, struct slice tok
     struct route_owner o;
     struct token t;
 
-    *is = token_read(&t, &r->keys.token, token.p, token.n) == 0 &&
+    *is = (token_read(&t, &r->keys.token, token.p, token.n) == 0 || t.device != 0) &&
           routes_owner(r->routes, t.seg, &o) == 0 && o.queue != NULL;
     return *is && o.queue->map.turn_queue[0] != '\0' ? &o.queue->map : NULL;
 }
@@ -80,10 +82,10 @@ void contact_start(struct router *r, struct httpd_req *req, const struct http_re
         return;
     }
     ask = calloc(1, sizeof(*ask));
-    rf = ask == NULL ? NULL : ticket_call(r, req, a->arg, contact_done, "the router is overloaded; try again", &t);
+    rf = ask == NULL ? NULL : ticket_call(r, req, q, a->arg, contact_done, OVERLOADED, &t);
     if (rf == NULL) {
         if (ask == NULL)
-            router_problem(r, req, API_OVERLOADED, "the router is overloaded; try again");
+            router_problem(r, req, API_OVERLOADED, OVERLOADED);
         free(ask);
         return;
     }

@@ -191,7 +191,7 @@ static int on_longer(struct router *r, const struct msg_session *m)
     return 0;
 }
 
-/* What has become of its word about a turn; if the link is down it is said again. */
+/* Tells a node what has become of its word about a turn; if the link is down it is said again. */
 static void turn_told(struct router *r, node_no node, const struct msg_turn_ans *a)
 {
     const struct node_link *l = node_links_reach(&r->segs->nodes, node);

@@ -227,7 +227,7 @@ static void put_time(struct buf *b, const char *before, int64_t ms)
     out_word(b, before, text);
 }
 
-/* What the receiver gets. No more than this is told, and it is kept nowhere else. */
+/* Writes all that the receiver gets. */
 static bool turn_body(struct router *r, struct buf *b, const char *queue, const struct msg_turn *m)
 {
     char plain[TOKEN_TEXT_LEN + CONTACT_MAX + 1], token[TOKEN_TEXT_LEN + 1];

@@ -38,7 +38,7 @@ static inline struct contact *contacts_find(const struct contacts *s, struct tic
 {
     return SQ_UNLIKELY(s->n > 0) ? contacts_find_known(s, id) : NULL;
 }
-/* Its bytes go with TURN_NOW. */
+/* Notes words that were told; with TURN_NOW the bytes go. */
 void contact_said(struct contact *x, uint8_t said);
 void contacts_del_known(struct contacts *s, struct ticket_id id);
 static inline void contacts_del(struct contacts *s, struct ticket_id id)

@@ -25,7 +25,7 @@ static uint64_t contacts_of(const struct queue *q)
     return n;
 }
 
-/* It times out as if it had just been polled by the most patient client. */
+/* Keeps its place as a poll of the most patient client would. */
 static void stay(struct segtab *t, struct seg *g, uint32_t slot)
 {
     segq_mark(&g->b.q, slot, (uint8_t)(segtab_unit(t, g) + IDLE_HORIZON));
@@ -182,7 +182,7 @@ void segtab_turn_ans(struct segtab *t, const struct msg_turn_ans *m)
     struct contact *x;
 
     if (t->hold || segtab_find(t, m->seg, m->number, &s) != FOUND_HERE || seg_is_fenced(s.seg))
-        return; /* it is said again, perhaps by another node */
+        return; /* said again, perhaps by another node */
     x = contacts_find(&s.seg->b.contacts, s.id);
     if (x == NULL || x->n == 0)
         return;

@@ -189,7 +189,7 @@ Test(task_claims, pages_of_allowed_origins_submit_and_look)
     cr_expect_eq(claimed("ride/5", task_claim(JTI), "Origin: https://game.example\r\n", ""), 201);
     cr_expect_not_null(strstr(got, line));
     cr_expect_eq(call_with("OPTIONS", task_path(""), PREFLIGHT, ""), 204);
-    cr_expect_not_null(strstr(got, "\r\nAccess-Control-Allow-Methods: GET, HEAD, DELETE\r\n"));
+    cr_expect_not_null(strstr(got, "\r\nAccess-Control-Allow-Methods: GET, HEAD, PUT, DELETE\r\n"));
     cr_expect_eq(call_with("GET", task, "Origin: https://game.example\r\n", ""), 200);
     cr_expect_not_null(strstr(got, line));
     cr_expect_eq(call_with("OPTIONS", "/v1/queues/ride/5/tasks/take", PREFLIGHT, ""), 405);

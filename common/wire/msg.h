@@ -120,7 +120,7 @@ enum msg_ways {
     X(SEEN, 26, seen, R2S)               /* polls that were answered so */               \
     X(CONTACT, 41, contact, R2S)         /* how tickets are told that their turn comes */ \
     X(CONTACT_ANS, 42, contact_ans, S2R)                                                 \
-    X(TURN, 43, turn, S2R)               /* it comes: to be told */                      \
+    X(TURN, 43, turn, S2R)               /* a turn has come: to be told */                      \
     X(TURN_ANS, 44, turn_ans, R2S)                                                       \
     X(WHY, 70, why, M2S)                 /* about one ticket */                          \
     X(WHY_ANS, 71, why_ans, S2M)                                                         \

@@ -210,7 +210,7 @@ enum turn_word { TURN_SOON = 1, TURN_NOW = 2 }; /* also bits of what was said */
 struct contact_req {
     seg_id seg; /* the ticket */
     uint32_t number;
-    uint32_t claim_ms; /* it has so long to come, from its release, if its queue says less */
+    uint32_t claim_ms; /* time to come, from its release, if its queue says less */
     uint16_t n_sealed; /* 0: it has none any more */
     const uint8_t *sealed;
 };
@@ -218,8 +218,8 @@ struct contact_req {
 enum contact_state {
     CONTACT_OK,
     CONTACT_GONE,    /* the ticket is over */
-    CONTACT_INSIDE,  /* it was let in */
-    CONTACT_FULL,    /* there are too many */
+    CONTACT_INSIDE,  /* let in already */
+    CONTACT_FULL,    /* too many have one */
     CONTACT_BUSY,
     CONTACT_MOVED,
     CONTACT_UNKNOWN,

@@ -40,8 +40,8 @@ struct def_challenge { /* work that a join costs while many come */
 extern const char *const def_suspects_names[]; /* by enum suspects_mode */
 
 struct def_turn { /* people who are told that their turn has come */
-    char *queue; /* of an endpoint's pool; "": nobody is */
-    int64_t claim_ms; /* they have so long to come */
+    char *queue; /* queue of an endpoint's pool; "": nobody is told */
+    int64_t claim_ms; /* time to come for these people */
 };
 
 struct queue_def {

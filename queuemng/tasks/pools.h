@@ -16,7 +16,7 @@ SQ_CHECK int pool_define(struct mng *m, void *pool, const void *def, struct err 
 SQ_CHECK int pool_may_remove(const struct mng *m, const void *pool, bool final, struct err *e);
 /* Removes it, with its tasks. */
 void pool_remove(struct mng *m, void *pool);
-/* What is told to somebody is a call: 0, or SQ_EINVAL: the queue that `key` of a definition names has no
+/* Does the queue that `key` of a definition names take calls, to tell somebody? 0, or SQ_EINVAL: it has no
  * endpoint. */
 SQ_CHECK int pool_takes_calls(const struct mng *m, const char *queue, const char *key, struct err *e);
 /* Replaces a lost partition: its tasks are gone, the share gets another one, which nobody has yet. */

@@ -81,7 +81,7 @@ void rflow_map_changed(struct router *r);
 struct batch {
     struct list_node in_list; /* member of its kind's open or sent ones, or of the free ones */
     uint64_t rid;
-    int64_t since_us; /* when the first one came */
+    int64_t since_us; /* when the first one came; once it is sent: since then */
     uint32_t n;
     struct rflow *v[MSG_BATCH_MAX]; /* ref; NULL: the flow has ended */
 };

@@ -170,6 +170,7 @@ static void send_batch(struct seg_link *l, enum flow_kind kind, struct batch *b)
         return;
     }
     b->rid = ++l->s->next_rid;
+    b->since_us = ev_now_us(l->s->r->ev);
     if (put_frame(l, kind, b) < 0) {
         batch_lost(l->s, b);
         return;
@@ -179,9 +180,14 @@ static void send_batch(struct seg_link *l, enum flow_kind kind, struct batch *b)
     l->s->r->counts.batched += b->n;
 }
 
+/* The answer before is waited for only while it may come soon: nothing wakes this process for a batch,
+ * and over an ocean joins would wait here for whatever comes next. */
 static bool is_due(const struct kind *k, const struct batch *b, int64_t now_us)
 {
-    return k->sent.n == 0 || b->n >= BATCH_GO || now_us - b->since_us >= BATCH_GO_US;
+    const struct batch *last = list_entry(list_last(&k->sent), struct batch, in_list);
+
+    return last == NULL || b->n >= BATCH_GO || now_us - b->since_us >= BATCH_GO_US ||
+           now_us - last->since_us >= BATCH_GO_US;
 }
 
 static void send_due(struct seg_link *l, int64_t now_us)

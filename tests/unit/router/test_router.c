@@ -301,6 +301,22 @@ Test(router, requests_collect_while_one_is_outstanding)
     cr_expect_eq(call("GET", "/healthz", ""), 200);
 }
 
+/* Over an ocean the answer before is long in coming: what is asked meanwhile leaves with its own turn. */
+Test(router, a_request_waits_for_no_answer_that_is_far_away)
+{
+    int64_t sent_us;
+
+    w.hold = true;
+    say("GET", ticket_path(1, 1), "");
+    UNTIL(w.place_frames == 1);
+    sent_us = ev_now_us(w.ev);
+    UNTIL(ev_now_us(w.ev) - sent_us > 1000);
+    say("GET", ticket_path(2, 1), "");
+    UNTIL(w.r->flows.n == 2);
+    cr_expect_eq(w.r->counts.batches, 2, "in that turn");
+    UNTIL(w.places == 2);
+}
+
 Test(router, a_silent_segment_costs_503_and_nothing_else)
 {
     int64_t t0 = now_ms();

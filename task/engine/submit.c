@@ -176,9 +176,22 @@ static bool fits_units(const struct engine *e, const struct pool *p, uint64_t th
     return most == 0 || (there == 0 && may) || there + own_cost(&s->own) <= most;
 }
 
+struct left { /* room that a task leaves, which the new one replaces */
+    uint32_t tasks;
+    uint64_t units, bytes;
+};
+
+static struct left left_by(const struct engine *e, const struct name *other)
+{
+    task_slot slot = other->no != 0 ? task_find(&e->store, other->no) : SLOT_NONE;
+
+    return slot != SLOT_NONE && task_state_waits((enum task_state)task_at(&e->store, slot)->state)
+               ? (struct left){ 1, task_cost(e, slot), task_bytes(&e->store, slot) } : (struct left){ 0 };
+}
+
 /* Refuses a task that is new and has no room; else what is over gives way to it, and its payload is kept:
  * *body. Before its queue is made: a queue goes with its last task. */
-static int make_room(struct engine *e, const struct submit *s, uint64_t *body)
+static int make_room(struct engine *e, const struct submit *s, const struct left *left, uint64_t *body)
 {
     const struct tqueue *q = tqueue_find(e, s->queue.p, s->queue.n);
     const struct pool *p = q != NULL ? q->pool : tqueue_pool_of(e, &s->queue);
@@ -189,11 +202,11 @@ static int make_room(struct engine *e, const struct submit *s, uint64_t *body)
         return SQ_EUNKNOWN;
     if (p->rules.max_cost != 0 && own_cost(&s->own) > p->rules.max_cost)
         return SQ_EINVAL;
-    if (q != NULL && q->tasks - q->over >= p->rules.max_waiting)
+    if (q != NULL && q->tasks - q->over - left->tasks >= p->rules.max_waiting)
         return is_full(e, FULL_WAITING);
-    if (!fits_units(e, p, q != NULL ? q->units : 0, s))
+    if (!fits_units(e, p, q != NULL ? q->units - left->units : 0, s))
         return is_full(e, FULL_UNITS);
-    if (p->rules.max_bytes != 0 && e->store.bytes + s->bytes > p->rules.max_bytes)
+    if (p->rules.max_bytes != 0 && e->store.bytes - left->bytes + s->bytes > p->rules.max_bytes)
         return is_full(e, FULL_BYTES);
     if (s->then.n > 0 && e->chains.bytes + s->then.n > CHAINS_BYTES_MAX)
         return is_full(e, FULL_CHAINS);
@@ -210,6 +223,7 @@ int engine_submit(struct engine *e, const struct submit *s, task_no *no)
     struct name_hash h[NAMES_OF_TASK];
     struct name other = { .no = 0 };
     const struct tqueue *q;
+    struct left left;
     uint64_t body;
     uint32_t index;
     int rc;
@@ -231,7 +245,8 @@ int engine_submit(struct engine *e, const struct submit *s, task_no *no)
         e->counts.same += rc == 1;
         return rc;
     }
-    rc = make_room(e, s, &body);
+    left = left_by(e, &other);
+    rc = make_room(e, s, &left, &body);
     if (rc == 0)
         rc = tqueue_get(e, &s->queue, &index);
     if (rc < 0)

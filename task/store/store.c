@@ -116,6 +116,11 @@ static uint32_t weight(const struct task_store *s, uint64_t body)
     return s->weigh != NULL ? s->weigh(body) : 0;
 }
 
+uint64_t task_bytes(const struct task_store *s, task_slot slot)
+{
+    return weight(s, task_at(s, slot)->body);
+}
+
 void task_set_body(struct task_store *s, task_slot slot, uint64_t body)
 {
     struct task *t = task_at(s, slot);

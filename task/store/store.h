@@ -141,6 +141,8 @@ static inline task_no task_number(const struct task_store *s, task_slot slot)
 task_slot task_find(const struct task_store *s, task_no no);
 /* Asserts that the step is allowed, and counts. */
 void task_set_state(struct task_store *s, task_slot slot, enum task_state to);
+/* Bytes of its body. */
+uint64_t task_bytes(const struct task_store *s, task_slot slot);
 /* Another body, or another place of it. */
 void task_set_body(struct task_store *s, task_slot slot, uint64_t body);
 

@@ -39,6 +39,16 @@ static struct task_own draw_own(struct world *w)
     return o;
 }
 
+/* Units that the task leaves which it replaces. */
+static uint64_t units_left(const struct world *w, const struct said *s)
+{
+    task_no no = w->model->uniques.v[s->queue][s->unique].no;
+    task_slot slot = s->unique != 0 && s->on_conflict == UNIQUE_REPLACE ? task_find(&w->e->store, no) : SLOT_NONE;
+
+    return slot != SLOT_NONE && task_state_waits((enum task_state)task_at(&w->e->store, slot)->state)
+               ? task_cost(w->e, slot) : 0;
+}
+
 /* J36: what gets in fits, and only what does not is refused. */
 static void check_bound(struct world *w, const struct said *s, uint64_t units)
 {
@@ -57,6 +67,7 @@ static void submit(struct world *w)
     struct said *s = actors_say(w, SAID_SUBMIT, 0);
     struct submit q = { 0 };
     uint64_t units;
+    bool doubt;
 
     s->queue = (unsigned)rng_below(&w->rng, p->queues);
     s->key1 = (unsigned)rng_below(&w->rng, p->keys + 1);
@@ -89,9 +100,11 @@ static void submit(struct world *w)
         q.on_conflict = s->on_conflict = (enum unique_conflict)rng_below(&w->rng, UNIQUE_NCONFLICTS);
     }
     uniques_read(w);
-    units = model_units(w, s->queue);
+    units = model_units(w, s->queue) - units_left(w, s);
+    doubt = s->unique != 0 && w->model->uniques.v[s->queue][s->unique].doubt;
     s->rc = engine_submit(w->e, &q, &s->no);
-    check_bound(w, s, units);
+    if (!doubt)
+        check_bound(w, s, units);
     if (s->unique != 0)
         uniques_check(w, s);
     w->submitted += s->rc == 0;

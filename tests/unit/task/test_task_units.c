@@ -147,6 +147,38 @@ Test(task_units, one_that_waits_for_its_time_fits_or_is_refused)
     rig_fini(&r);
 }
 
+Test(task_units, a_task_that_replaces_another_has_its_room)
+{
+    struct submit s = costing("a", 60);
+    struct task_rules rules;
+    struct enginerig r;
+
+    rules_default(&rules);
+    rules.max_waiting_units = 100;
+    rules.max_waiting = 2;
+    rig_init(&r, &rules);
+    s.queue = rig_text("q");
+    s.unique = rig_text("u");
+    s.unique_while = UNIQUE_RUNNING;
+    s.on_conflict = UNIQUE_REPLACE;
+    cr_assert_eq(submits(&r, s), 0);
+    cr_assert_eq(submits(&r, costing("b", 40)), 0);
+    cr_expect_eq(submits(&r, costing("c", 1)), SQ_EFULL);
+    cr_expect_eq(submits(&r, s), 0, "60 go, 60 come");
+    cr_expect_eq(units_of_q(&r), 100);
+    s.own.cost++;
+    cr_expect_eq(submits(&r, s), SQ_EFULL, "61 do not");
+    cr_expect_eq(r.e.full, FULL_UNITS);
+    cr_expect_eq(units_of_q(&r), 100, "and nothing is lost");
+    s.own.cost = 0;
+    cr_expect_eq(submits(&r, s), 0);
+    cr_expect_eq(units_of_q(&r), 41);
+    cr_expect_eq(submits(&r, costing("c", 1)), SQ_EFULL);
+    cr_expect_eq(r.e.full, FULL_WAITING);
+    rig_compare(&r);
+    rig_fini(&r);
+}
+
 Test(task_units, the_dead_leave_the_sum_and_come_back_when_they_are_redriven)
 {
     struct task_rules rules;

@@ -179,6 +179,30 @@ Test(task_units, a_task_that_replaces_another_has_its_room)
     rig_fini(&r);
 }
 
+Test(task_units, a_task_that_is_over_leaves_no_room)
+{
+    struct submit s = costing("a", 60);
+    struct task_rules rules;
+    struct enginerig r;
+    uint64_t lease;
+    task_no no;
+
+    rules_default(&rules);
+    rules.max_waiting_units = 100;
+    rig_init(&r, &rules);
+    s.queue = rig_text("q");
+    s.unique = rig_text("u");
+    s.unique_while = UNIQUE_FINAL;
+    s.on_conflict = UNIQUE_REPLACE;
+    cr_assert_eq(submits(&r, s), 0);
+    no = rig_take(&r, &lease);
+    cr_assert_eq(engine_ack(&r.e, no, lease, 0), 0);
+    rig_flush(&r);
+    cr_assert_eq(submits(&r, costing("b", 70)), 0);
+    cr_expect_eq(submits(&r, s), SQ_EFULL);
+    rig_fini(&r);
+}
+
 Test(task_units, the_dead_leave_the_sum_and_come_back_when_they_are_redriven)
 {
     struct task_rules rules;

@@ -33,6 +33,7 @@ COMMON_C := $(wildcard common/*/*.c)
 ROUTER_C := $(filter-out %/main.c,$(wildcard router/*/*.c))
 SEGMENT_C := $(filter-out %/main.c,$(wildcard segment/*/*.c))
 TASK_C := $(filter-out %/main.c,$(wildcard task/*/*.c))
+OUT_C := $(wildcard task/out/*.c) task/calls/verdict.c task/calls/told.c
 CTL_C := $(wildcard queuemng/ctl/*.c queuemng/ctl_*/*.c)
 DEF_C := $(addprefix queuemng/policy/,def_kind.c queue_def.c budget_def.c unit_rate_def.c endpoint_def.c endpoint_url.c pool_def.c route_def.c schedule.c) queuemng/access/tokens.c
 REHEARSE_C := $(wildcard rehearse/*.c)
@@ -80,7 +81,8 @@ $(B)/libcores.a: $(call o,$(ROUTER_C) $(SEGMENT_C) $(TASK_C) $(QUEUEMNG_C) $(REH
 	@rm -f $@; ar rcs $@ $^
 
 # ---- programs ----------------------------------------------------------------------
-$(B)/bin/router: $(call o,router/service/main.c $(ROUTER_C)) $(B)/obj/gen/page_blob.o $(B)/libsegq.a
+# The client that calls targets asks the services of challenge.verify_url, too.
+$(B)/bin/router: $(call o,router/service/main.c $(ROUTER_C) $(OUT_C)) $(B)/obj/gen/page_blob.o $(B)/libsegq.a
 $(B)/bin/segment: $(call o,segment/service/main.c $(SEGMENT_C)) $(B)/libsegq.a
 $(B)/bin/task: $(call o,task/service/main.c $(TASK_C)) $(B)/libsegq.a
 $(B)/bin/queuemng: $(call o,queuemng/service/main.c $(QUEUEMNG_C)) $(B)/obj/gen/dash_blob.o $(B)/libsegq.a

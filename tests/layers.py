@@ -62,7 +62,7 @@ ROOMS = {
     "router/task_api": (PURE, CALM + ["common/submit", "common/recur", "common/config", "common/http", "router/gate", "router/flow", "router/api"]),
     "router/task_requests": (MIXED, COMMON + ["router/flow", "router/api", "router/task_api", "router/state"]),
     "router/links": (MIXED, COMMON + ["router/gate", "router/flow", "router/api", "router/replica",
-                                      "router/state", "router/task_requests"]),
+                                      "router/state", "router/task_requests", "task/calls", "task/out"]),
     "router/calls": (MIXED, COMMON + ["router/gate", "router/flow", "router/api",
                                       "router/replica", "router/state", "router/links"]),
     "router/page_http": (MIXED, COMMON + ["router/gate", "router/page", "router/flow", "router/api",

@@ -76,6 +76,9 @@ const char *queue_state_name(enum queue_phase phase, enum queue_state state);
 /* Numbers of a queue's definition that routers need. A new one is listed here and in
  * router_manager.proto: the message, its codec and the codec's tests have it then. */
 enum challenge_mode { CHALLENGE_OFF, CHALLENGE_AUTO, CHALLENGE_ON };
+enum verify_fallback { VERIFY_WORK, VERIFY_LET_IN, VERIFY_REFUSE };
+#define VERIFY_URL_MAX   1024
+#define VERIFY_ALLOW_MAX 1600 /* bytes: networks, with commas between them */
 enum suspects_mode { SUSPECTS_OFF, SUSPECTS_WATCH, SUSPECTS_CHALLENGE, SUSPECTS_REJECT };
 
 enum queue_bind { BIND_NONE, BIND_DEVICE }; /* a ticket works with whatever shows it, or with its device */
@@ -95,7 +98,8 @@ enum queue_bind { BIND_NONE, BIND_DEVICE }; /* a ticket works with whatever show
     X(uint32_t, suspects_from)   /* score of a suspect */                                   \
     X(uint32_t, suspects_places) /* places of a prefix that are usual; 0: all are */        \
     X(uint32_t, bind)           /* enum queue_bind */                                      \
-    X(uint32_t, turn_claim_s)   /* time to come for people who are told of their turn, at least */
+    X(uint32_t, turn_claim_s)   /* time to come for people who are told of their turn, at least */ \
+    X(uint32_t, verify_fallback) /* enum verify_fallback; a later one is WORK */
 
 struct map_queue {
     queue_id id;
@@ -108,6 +112,8 @@ struct map_queue {
     struct map_phase when;
     const char *gate;       /* gate_def.h, as JSON; NULL or "": all go through the room */
     const char *turn_queue; /* the queue of an endpoint that is told whose turn comes; NULL or "": none */
+    const char *verify_url; /* a service that tells people from programs; NULL or "": none */
+    const char *verify_allow; /* networks not of the public internet in which it may be */
 #define X(type, name) type name;
     MAP_QUEUE_NUMBERS(X)
 #undef X

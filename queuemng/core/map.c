@@ -99,6 +99,17 @@ static const char *draw_record(struct arena *a, const struct mqueue *q)
     return text;
 }
 
+/* Networks, with commas between them. */
+static const char *allow_record(struct arena *a, const struct cfg_list *l)
+{
+    char text[VERIFY_ALLOW_MAX + 1] = "";
+    size_t n = 0;
+
+    for (size_t i = 0; i < l->n && n < sizeof(text) - 50; i++)
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i > 0 ? "," : "", ((char **)l->v)[i]);
+    return arena_strdup(a, text);
+}
+
 static bool queue_record(struct arena *a, const struct mqueue *q, struct map_queue *r,
                          size_t *bytes)
 {
@@ -122,6 +133,9 @@ static bool queue_record(struct arena *a, const struct mqueue *q, struct map_que
     r->challenge_from = (uint32_t)q->def.challenge.from_joins_per_s;
     r->challenge_per_address = (uint32_t)q->def.challenge.per_address;
     r->challenge_keys = queue_challenge_keys(&q->def);
+    r->verify_url = q->def.challenge.verify_url != NULL ? arena_strdup(a, q->def.challenge.verify_url) : "";
+    r->verify_allow = allow_record(a, &q->def.challenge.verify_allow);
+    r->verify_fallback = (uint32_t)q->def.challenge.verify_fallback;
     r->suspects = (uint32_t)q->def.suspects;
     r->suspects_from = (uint32_t)q->def.suspects_from;
     r->suspects_places = (uint32_t)q->def.suspects_places;
@@ -130,9 +144,10 @@ static bool queue_record(struct arena *a, const struct mqueue *q, struct map_que
     r->turn_claim_s = (uint32_t)(q->def.turn.claim_ms / 1000);
     r->session_idle_s = (uint32_t)((queue_idle_ms(&q->def) + 999) / 1000);
     if (r->name == NULL || r->lanes == NULL || r->page == NULL || r->gate == NULL ||
-        r->message == NULL || r->turn_queue == NULL)
+        r->message == NULL || r->turn_queue == NULL || r->verify_url == NULL || r->verify_allow == NULL)
         return false;
-    *bytes += strlen(r->page) + strlen(r->gate) + strlen(r->message);
+    *bytes += strlen(r->page) + strlen(r->gate) + strlen(r->message) + strlen(r->verify_url) +
+              strlen(r->verify_allow);
     for (unsigned i = 0; i < q->n_lanes; i++) {
         if (!lane_record(a, &q->lane[i], &r->lanes[i]))
             return false;

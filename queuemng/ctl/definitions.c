@@ -81,8 +81,13 @@ static void hint(const struct ctl *c, const struct def_kind *kind, const char *n
     struct url u;
     int rc;
     json_t *def = ctl_get(c, kind->one, name, &rc);
+    const json_t *check = json_object_get(def, "challenge");
 
-    if (def != NULL && (endpoint ? endpoint_calls_nobody(def, &u)
+    if (check != NULL && calls_nobody(ctl_str(check, "verify_url"), json_object_get(check, "verify_allow"), &u))
+        (void)ctl_fail(rc, "queue %.80s: %s is not public, and not in `challenge.verify_allow`: that service is not "
+                       "asked; to let it be: segqctl queue set '%.80s' challenge.verify_allow='[\"%s\"]'", name,
+                       u.host, name, address_of(&u));
+    else if (def != NULL && (endpoint ? endpoint_calls_nobody(def, &u)
                                  : calls_nobody(ctl_str(def, "eta_url"), json_object_get(def, "eta_allow"), &u)))
         (void)ctl_fail(rc, "%s %.80s: %s is not public, and not in `%s`: %s: segqctl %s set '%.80s' %s='[\"%s\"]'",
                        kind->word, name, u.host, endpoint ? "allow" : "eta_allow",
@@ -171,7 +176,8 @@ int definition_change(struct ctl *c, const struct def_kind *kind, struct ctl_cal
         was = definition_get(c, kind, call.queue, call.name, &rc);
     if (rc == CTL_OK)
         rc = change(c, kind, was, call);
-    if (rc == CTL_OK && (kind == &def_kinds[DEF_ENDPOINT] || kind == &def_kinds[DEF_POOL]))
+    if (rc == CTL_OK && (kind == &def_kinds[DEF_ENDPOINT] || kind == &def_kinds[DEF_POOL] ||
+                         json_object_get(call.body, "challenge") != NULL))
         hint(c, kind, call.name);
     json_decref(was);
     return rc;

@@ -6,6 +6,7 @@
 
 #include "common/task/rules.h"
 #include "common/wire/msg_router_manager.h"
+#include "queuemng/policy/endpoint_url.h"
 
 #define DAY_MS 86400000.0
 
@@ -16,6 +17,7 @@ static const char *const renews[] = { "off", "on", NULL };
 const char *const def_challenge_names[] = { "off", "auto", "on", NULL };
 const char *const def_suspects_names[] = { "off", "watch", "challenge", "reject", NULL };
 static const char *const binds[] = { "none", "device", NULL }; /* by enum queue_bind */
+static const char *const verify_fallbacks[] = { "work", "let_in", "refuse", NULL };
 static const char *const sharings[] = { "weight", "strict", NULL };
 
 #define LANE(f) offsetof(struct def_lane, f)
@@ -45,6 +47,14 @@ static const struct cfg_key challenge_keys[] = {
       "auto: joins of an address prefix (/24, /56) per minute that are free; 0 = all", 0, 0, 0 },
     { "cost", CFG_STR, CHALLENGE(cost), "auto", 1, 10, true,
       "keys that are tried at most: auto, or 1024 to 524288, rounded up to a power of two", 0, 0, 0 },
+    { "verify_url", CFG_STR, CHALLENGE(verify_url), "", 0, VERIFY_URL_MAX, true,
+      "siteverify of Turnstile, hCaptcha or Friendly Captcha: joins bring its token in place of work; \"\" = none",
+      0, 0, 0 },
+    { "verify_allow", CFG_STRS, CHALLENGE(verify_allow), "", 0, 32, true,
+      "networks that are not of the public internet in which that service may be (10.0.0.0/8)", 0, 0, 0 },
+    { "verify_fallback", CFG_ENUM, CHALLENGE(verify_fallback), "work", 0, 0, true,
+      "while it does not answer: work: a join costs work; let_in: it is free; refuse: it is refused",
+      verify_fallbacks, 0, 0 },
     { 0 },
 };
 
@@ -236,6 +246,15 @@ uint32_t queue_challenge_keys(const struct queue_def *d)
     return d->challenge.cost != NULL ? (uint32_t)strtoul(d->challenge.cost, NULL, 10) : 0; /* "auto": 0 */
 }
 
+static int verify_check(const struct queue_def *d, struct err *e)
+{
+    const char *url = d->challenge.verify_url, *wrong = url != NULL && url[0] != '\0' ? endpoint_url_wrong(url, true) : NULL;
+
+    if (wrong != NULL)
+        return err_set(e, SQ_EINVAL, "challenge: verify_url %s", wrong);
+    return networks_check(&d->challenge.verify_allow, "challenge.verify_allow", e);
+}
+
 static int cost_check(const struct queue_def *d, struct err *e)
 {
     const char *cost = d->challenge.cost;
@@ -270,6 +289,8 @@ int queue_def_check(const struct queue_def *d, struct err *e)
         rc = gate_def_check(&d->gate, e);
     if (rc == 0)
         rc = cost_check(d, e);
+    if (rc == 0)
+        rc = verify_check(d, e);
     if (rc == 0 && d->poll_min_ms > d->poll_max_ms)
         rc = err_set(e, SQ_EINVAL, "poll_min is above poll_max");
     if (rc == 0 && d->claim_ms > d->pass_ttl_ms)

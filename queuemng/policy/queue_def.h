@@ -36,6 +36,9 @@ struct def_challenge { /* work that a join costs while many come */
     int mode; /* enum challenge_mode; words: off auto on */
     int64_t from_joins_per_s, per_address; /* 0: turns nothing on */
     char *cost; /* "auto", or how many keys are tried at most */
+    char *verify_url; /* a service that tells people from programs, in place of work; "": none */
+    struct cfg_list verify_allow; /* char *: networks that it may be in */
+    int verify_fallback; /* enum verify_fallback; words: work let_in refuse */
 };
 extern const char *const def_suspects_names[]; /* by enum suspects_mode */
 

@@ -9,7 +9,7 @@
     "Vary: Origin\r\n"
 #define MAY                                                                              \
     "Access-Control-Allow-Headers: Content-Type, Idempotency-Key, Last-Event-ID, Prefer, " \
-    "If-None-Match\r\n"                                                                  \
+    "If-None-Match, segq-challenge, segq-verify\r\n"                                                                  \
     "Access-Control-Max-Age: 7200\r\n"
 
 struct origin {

@@ -214,10 +214,15 @@ void api_closed(struct api_ans *a, const struct route_queue *q, const char *deta
 void api_challenge(struct api_ans *a, const char *challenge, size_t n, uint64_t salt)
 {
     begin(a, problems[API_CHALLENGE_REQUIRED].status, problems[API_CHALLENGE_REQUIRED].code,
-          "many join at this time: solve the challenge, and join again with its answer", salt);
-    ADD(&a->body, ",\"challenge\":");
-    buf_append(&a->body, challenge, n);
-    ADD(&a->body, "}");
+          n > 0 ? "many join at this time: solve the challenge, and join again with its answer"
+                : "join again with a token of the site's check (segq-verify)", salt);
+    if (n > 0) {
+        ADD(&a->body, ",\"challenge\":");
+        buf_append(&a->body, challenge, n);
+        ADD(&a->body, "}");
+    } else {
+        ADD(&a->body, ",\"verify\":true}");
+    }
 }
 
 void api_other_device(struct api_ans *a, seg_id seg, uint32_t number, uint64_t salt)

@@ -31,6 +31,7 @@
     X(CHALLENGE_OTHER_JOIN, 403, "challenge_other_join")                                 \
     X(CHALLENGE_UNSOLVED, 403, "challenge_unsolved")                                     \
     X(CHALLENGE_USED, 403, "challenge_used")                                             \
+    X(CHALLENGE_UNVERIFIED, 403, "challenge_unverified")                                 \
     X(SUSPECT_NETWORK, 429, "suspect_network")                                           \
     X(CONFLICT, 409, "conflict")                                                         \
     X(OTHER_DEVICE, 403, "other_device")                                                 \
@@ -115,7 +116,7 @@ void api_bad_http(struct api_ans *a, int status, uint64_t salt);
 /* 403 queue_closed of a queue that has more to say: until when, the operator's message. */
 void api_closed(struct api_ans *a, const struct route_queue *q, const char *detail,
                 uint64_t salt);
-/* 428, with the challenge: n bytes of JSON. */
+/* 428, with the challenge: n bytes of JSON; 0: the queue's service is to be asked for a token. */
 void api_challenge(struct api_ans *a, const char *challenge, size_t n, uint64_t salt);
 /* A ticket that another device shows than the one that it works with. */
 void api_other_device(struct api_ans *a, seg_id seg, uint32_t number, uint64_t salt);

@@ -208,6 +208,10 @@ enum challenge_way challenge_way(struct router *r, struct httpd_req *req, const 
         return WAY_SUSPECT;
     }
     put_terms(r, req, q, queue, b, &t);
+    if (queue->map.verify_url[0] != '\0' && !out->patient && answer.p == NULL) {
+        out->work = (struct site_work){ ask, t, out->level };
+        return WAY_SITE;
+    }
     way = works(r, &ask, &t, queue, b, answer, out);
     if (g != SUSPECT_NONE && way != WAY_IN)
         suspect_acted(r, &of, SUSPECT_WORKS);
@@ -227,7 +231,7 @@ static const uint8_t problem_of[CHALLENGE_NSTATES] = {
 };
 
 bool challenge_passes(struct router *r, struct httpd_req *req, const struct http_req *q,
-                      const struct route_queue *queue, struct join_body *b)
+                      const struct route_queue *queue, struct join_body *b, const struct join_then *then)
 {
     struct slice answer = { 0 };
     struct challenge_asked x = { .patient = false };
@@ -239,6 +243,8 @@ bool challenge_passes(struct router *r, struct httpd_req *req, const struct http
     switch (challenge_way(r, req, q, queue, b, answer, &x)) {
     case WAY_IN:
         return true;
+    case WAY_SITE:
+        return site_check(r, req, q, queue, b, &x.work, then);
     case WAY_ASK:
         api_challenge(&r->ans, x.text, x.n, router_request_id(r));
         break;

@@ -12,18 +12,19 @@
 #ifndef SEGQ_ROUTER_CALLS_CHALLENGE_H
 #define SEGQ_ROUTER_CALLS_CHALLENGE_H
 
-#include "router/api/json_body.h"
+#include "router/calls/site_check.h"
 #include "router/state/router.h"
 
-enum challenge_way { WAY_IN, WAY_ASK, WAY_REFUSED, WAY_TOO_FAST, WAY_SUSPECT };
+enum challenge_way { WAY_IN, WAY_ASK, WAY_REFUSED, WAY_TOO_FAST, WAY_SUSPECT, WAY_SITE };
 #define SUSPECT_AGAIN_MS 120000 /* WAY_SUSPECT: told to come then; what was counted is over by then */
 
 struct challenge_asked { /* said for a join that may not go in yet */
-    bool patient; /* set before: a page asks (door.h) */
+    bool patient; /* set before: a page asks (door.h); it works, whatever verify_url is */
     enum challenge_state state; /* WAY_REFUSED: why */
     unsigned level;
     uint64_t keys; /* WAY_ASK: tries at most */
     size_t n; /* bytes of the text */
+    struct site_work work; /* WAY_SITE: the queue's service is to be asked */
     char text[CHALLENGE_TEXT_MAX];
 };
 
@@ -37,8 +38,9 @@ static inline bool challenge_is_free(const struct route_queue *q)
 enum challenge_way challenge_way(struct router *r, struct httpd_req *req, const struct http_req *q,
                                  const struct route_queue *queue, struct join_body *b,
                                  struct slice answer, struct challenge_asked *out);
-/* The same for a join over the API; false: it has been answered. */
+/* The same for a join over the API; false: it has been answered, or is held, and goes on by `then`. */
 SQ_CHECK bool challenge_passes(struct router *r, struct httpd_req *req, const struct http_req *q,
-                               const struct route_queue *queue, struct join_body *b);
+                               const struct route_queue *queue, struct join_body *b,
+                               const struct join_then *then);
 
 #endif

@@ -125,6 +125,7 @@ static void done(struct router *r, struct rflow *rf)
         router_failed(r, &rf->flow);
 }
 
+/* http NULL: the join was held. */
 static void begin(struct router *r, struct httpd_req *req, const struct http_req *http,
                   const struct route_queue *q, struct join_body *b, struct slice key, unsigned lane, rflow_done end)
 {
@@ -134,10 +135,17 @@ static void begin(struct router *r, struct httpd_req *req, const struct http_req
         return;
     if (key.p != NULL && b->subject_len == 0) /* a subject is one place anyway */
         join_by_key(r, q, b, key);
-    if (SQ_UNLIKELY(q->map.bind == BIND_DEVICE))
+    if (SQ_UNLIKELY(q->map.bind == BIND_DEVICE) && http != NULL)
         device_join(r, req, http, q, b, key);
     join_flow(r, rf, q, b, lane);
     rflow_begin(r, rf);
+}
+
+/* A join that was held; its key and its device stand in b. */
+static void go(struct router *r, struct httpd_req *req, const struct route_queue *q, struct join_body *b,
+               unsigned lane, rflow_done end)
+{
+    begin(r, req, NULL, q, b, (struct slice){ 0 }, lane, end);
 }
 
 static void refuse(struct router *r, struct httpd_req *req, const struct route_queue *q,
@@ -185,7 +193,8 @@ static void join_ask(struct router *r, struct httpd_req *req, const struct http_
         router_problem(r, req, API_NOT_ELIGIBLE, why);
     else if (rc < 0)
         router_problem(r, req, API_QUEUE_UNAVAILABLE, "this router is out of memory; try again");
-    else if (SQ_LIKELY(challenge_is_free(queue)) || challenge_passes(r, req, q, queue, b))
+    else if (SQ_LIKELY(challenge_is_free(queue)) ||
+             challenge_passes(r, req, q, queue, b, &(const struct join_then){ go, lane, end }))
         begin(r, req, q, queue, b, q->idempotency_key, lane, end);
 }
 

@@ -9,6 +9,7 @@
 #include "router/calls/events.h"
 #include "router/calls/join.h"
 #include "router/calls/session.h"
+#include "router/calls/site_check.h"
 #include "router/calls/ticket.h"
 #include "router/calls/verify.h"
 #include "router/compat/classic_ask.h"
@@ -287,6 +288,8 @@ static void on_gone(void *ctx, struct httpd_req *req, void *user)
         events_gone(ctx, user);
     else if (*(const enum waiter *)user == WAITS_UPLOAD)
         upload_gone(user);
+    else if (*(const enum waiter *)user == WAITS_SITE)
+        site_held_gone(user);
     else if (*(const enum waiter *)user == WAITS_TASK)
         left_now(user);
     else

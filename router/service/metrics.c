@@ -201,6 +201,17 @@ static void challenges(struct buf *b, const struct door *d)
                   "Derived keys made for challenges: the router's own work", (double)puzzles_made(d->puzzles));
 }
 
+static void sites(struct buf *b, const struct router *r)
+{
+    static const char *const results[SITE_NRESULTS] = { [SITE_ASKED] = "asked", [SITE_GOOD] = "good",
+                                                        [SITE_REFUSED] = "refused", [SITE_USED] = "used",
+                                                        [SITE_FALLBACK] = "fallback" };
+
+    metrics_by(b, "segq_verify_total",
+               "Questions to the services of challenge.verify_url, what they said, tokens that came again, and "
+               "joins by verify_fallback", "result", results, r->site_results, SITE_NRESULTS);
+}
+
 static void suspects(struct buf *b, const struct router *r)
 {
     static const char *const acts[SUSPECT_NACTS] = { [SUSPECT_WORKS] = "work", [SUSPECT_SENT_AWAY] = "refused",
@@ -293,6 +304,7 @@ void router_metrics(void *router, struct buf *b)
     limits(b, &r->gate);
     challenges(b, &r->door);
     suspects(b, r);
+    sites(b, r);
     passes(b, r);
     polls(b, &r->replicas, ev_now(r->ev));
     tasks(b, r->tasking);

@@ -16,6 +16,7 @@
 #include "router/links/flows.h"
 #include "router/links/mng_link.h"
 #include "router/links/seg_link.h"
+#include "router/links/site_asks.h"
 #include "router/page_http/files.h"
 #include "router/service/crawler_names.h"
 #include "router/service/dispatch.h"
@@ -47,6 +48,19 @@ static int load_rules(struct router *r, struct err *e)
     return gate_rules_load(&r->gate_rules, c->gate_rules.v, c->gate_rules.n, c->gate_country_header, e);
 }
 
+/* The old one stays, unless there is a good one. */
+static void reload_verify_secret(struct router *r)
+{
+    struct gate_secret s;
+    struct err e = { 0 };
+
+    if (gate_secret_read(&s, r->cfg->verify_secret_file, &e) < 0)
+        prog_refuse(&e);
+    else
+        r->verify_secret = s;
+    explicit_bzero(&s, sizeof(s));
+}
+
 void router_reload(struct router *r)
 {
     struct err e = { 0 };
@@ -62,6 +76,7 @@ void router_reload(struct router *r)
         prog_refuse(&e);
     if (load_certs(r, &e) < 0)
         prog_refuse(&e);
+    reload_verify_secret(r);
     tasking_reload(r->tasking);
 }
 
@@ -153,6 +168,8 @@ static int open_all(struct router *r, struct err *e)
         rc = cors_new(&r->cors, c->allow_origins.v, c->allow_origins.n, e);
     if (rc == 0)
         rc = gate_secret_read(&r->gate_secret, c->gate_secret_file, e);
+    if (rc == 0)
+        rc = gate_secret_read(&r->verify_secret, c->verify_secret_file, e);
     assert(c->gate_subject_header == NULL ||
            strlen(c->gate_subject_header) < sizeof(r->gate_subject)); /* marked by its key */
     lower_copy(r->gate_subject, c->gate_subject_header);
@@ -221,6 +238,8 @@ void router_free(struct router *r)
     httpd_free(r->httpd_tasks);
     r->httpd = r->httpd_tasks = NULL;
     tls_server_free(r->tls);
+    site_asks_free(r->site_asks);
+    r->site_asks = NULL;
     mng_links_free(r->mngs);
     tasking_free(r->tasking);
     seg_links_free(r->segs);
@@ -236,6 +255,7 @@ void router_free(struct router *r)
     gate_fini(&r->gate);
     door_fini(&r->door);
     suspects_free(r->suspects);
+    explicit_bzero(&r->verify_secret, sizeof(r->verify_secret));
     sigcache_free(r->sigcache);
     revoked_fini(&r->revoked);
     revoked_fini(&r->extended);

@@ -148,6 +148,8 @@ const struct cfg_key router_keys[] = {
       .sub = gate_rule_keys, .size = sizeof(struct gate_rule) },
     { K(gate_country_header), .type = CFG_STR, .def = "", .max = 64, .reload = true,
       .help = "header in which a CDN names the client's country, for gate_rules; \"\" = none" },
+    { K(verify_secret_file), .type = CFG_STR, .def = "", .max = 4000,
+      .help = "file with the secret of the services of challenge.verify_url, read again at HUP; \"\" = none" },
     { K(gate_secret_file), .type = CFG_STR, .def = "", .max = 4000,
       .help = "file with the secret that permits extend and revoke; \"\" = nobody may" },
     { K(task_tokens), .type = CFG_STR, .def = "", .max = 4000,

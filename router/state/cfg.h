@@ -35,6 +35,7 @@ struct router_cfg {
     struct cfg_list allow_origins; /* list of char * */
     struct cfg_list rooms;         /* list of char * */
     char *gate_secret_file, *gate_subject_header;
+    char *verify_secret_file;
     int gate_uri_header; /* enum gate_uri */
     struct cfg_list gate_rules; /* struct gate_rule */
     char *gate_country_header;

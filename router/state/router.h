@@ -28,13 +28,16 @@
 #include "router/state/secrets.h"
 
 struct admin;
+struct site_asks;
 struct seg_links;
 struct mng_links;
 struct page_room;
 struct tasking;
 
 /* First member behind httpd's user pointer of a request; not behind that of an open answer. */
-enum waiter { WAITS_FLOW, WAITS_TASK, WAITS_PASSING, WAITS_UPLOAD };
+enum waiter { WAITS_FLOW, WAITS_TASK, WAITS_PASSING, WAITS_UPLOAD, WAITS_SITE };
+
+enum site_result { SITE_ASKED, SITE_GOOD, SITE_REFUSED, SITE_USED, SITE_FALLBACK, SITE_NRESULTS };
 
 struct router_counts {             /* ever */
     uint64_t joins, polls, leaves; /* requests that became flows */
@@ -84,6 +87,9 @@ struct router {
     struct put_off put_off; /* requests whose node is awaited */
     struct gate gate;   /* the client's address and its limits */
     struct door door;   /* challenges of joins */
+    struct site_asks *site_asks; /* owned; NULL: none was asked yet */
+    struct gate_secret verify_secret; /* known to the services that these ask */
+    uint64_t site_results[SITE_NRESULTS];
     struct suspects *suspects; /* owned; NULL: no join has come to a queue that looks for any */
     uint64_t suspects_n;       /* now */
     uint64_t suspects_acts[SUSPECT_NACTS]; /* joins of suspects, by what became of them */

@@ -197,6 +197,7 @@ static void start_router(void)
                                   .tls = { .cert = (char *)"", .key = (char *)"",
                                            .ca = (char *)"", .name = (char *)"" },
                                   .gate_secret_file = (char *)"",
+                                  .verify_secret_file = (char *)"",
                                   .gate_subject_header = (char *)"",
                                   .task_tokens = task_tokens,
                                   .listen_tasks = listen_tasks,

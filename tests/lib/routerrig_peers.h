@@ -62,7 +62,8 @@ struct world {
 
 static struct world w;
 static struct { /* challenges of the queue in the next map and figures; told: joins that the manager heard of */
-    uint32_t mode, from, per_address, keys, level, told, suspects;
+    uint32_t mode, from, per_address, keys, level, told, suspects, fallback;
+    const char *verify_url;
     struct suspect_row suspect; /* the first that the manager heard of */
 } challenged;
 static uint32_t queue_binds; /* enum queue_bind of the queue in the next map */
@@ -105,7 +106,9 @@ static void send_map(uint64_t from, uint64_t version, uint8_t state, bool with_n
                            .challenge_mode = challenged.mode, .challenge_from = challenged.from,
                            .challenge_per_address = challenged.per_address,
                            .challenge_keys = challenged.keys, .suspects = challenged.suspects,
-                           .suspects_from = 5, .suspects_places = 100, .bind = queue_binds };
+                           .suspects_from = 5, .suspects_places = 100, .verify_url = challenged.verify_url,
+                           .verify_allow = "10.9.0.0/16,127.0.0.1", .verify_fallback = challenged.fallback,
+                           .bind = queue_binds };
     struct msg m = { .type = MSG_MAP };
 
     m.map = (struct msg_map) { .format = w.map_format,

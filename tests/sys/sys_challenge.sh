@@ -140,3 +140,41 @@ check_eq "whoever has a place keeps it" \
 ctl queue set shop suspects=challenge >/dev/null
 works() { pose && [ "$(status)" = 428 ]; }
 wait_for 10 "by challenge it works for its place" works
+
+# ---- another check in place of work
+cat >"$DIR/siteverify.py" <<'END'
+import http.server
+class Site(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        said = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        body = b'{"success": %s}' % (b"true" if "response=person" in said else b"false")
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *a):
+        pass
+server = http.server.HTTPServer(("127.0.0.1", 0), Site)
+print(server.server_port, flush=True)
+server.serve_forever()
+END
+python3 "$DIR/siteverify.py" >"$DIR/site.port" 2>/dev/null &
+site=$!
+helpers+=("$site")
+wait_for 10 "a service that tells people from programs" test -s "$DIR/site.port"
+ctl queue set shop state=paused suspects=off challenge.mode=on challenge.verify_fallback=refuse \
+    challenge.verify_url="http://127.0.0.1:$(cat "$DIR/site.port")/siteverify" >"$DIR/out" 2>&1
+check "segqctl says that it is not public" grep -q 'verify_allow' "$DIR/out"
+ctl queue set shop 'challenge.verify_allow=["127.0.0.1"]' >/dev/null
+verified() { join "$R" shop 10.4.4.4 -H 'segq-verify: person-1' && [ "$(status)" = 201 ]; }
+wait_for 10 "its token is a place" verified
+token=$(field token <"$DIR/answer")
+join "$R" shop 10.4.4.4 -H 'segq-verify: person-1'
+check_eq "once" "$(status) $(field token <"$DIR/answer")" "200 $token"
+join "$R" shop 10.4.4.4 -H 'segq-verify: person-1' -d '{"subject":"bert"}'
+check_eq "and for nobody else" "$(status) $(code)" "403 challenge_used"
+join "$R" shop 10.4.4.4 -H 'segq-verify: robot'
+check_eq "others have none" "$(status) $(code)" "403 challenge_unverified"
+kill "$site"
+refused() { join "$R" shop 10.4.4.4 -H "segq-verify: person-$RANDOM" && [ "$(status)" = 503 ]; }
+wait_for 10 "without the service its fallback holds" refused

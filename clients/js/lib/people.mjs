@@ -74,7 +74,7 @@ export class Line {
         return this._heard(await this._ask('POST', `/v1/queues/${path(this.queue)}/tickets`, this._body, headers));
       } catch (e) {
         if (!left) throw e;
-        if (e instanceof ChallengeRequired) headers['segq-challenge'] = await solve(e.problem.challenge, this._signal);
+        if (e instanceof ChallengeRequired && e.problem.challenge) headers['segq-challenge'] = await solve(e.problem.challenge, this._signal);
         else if (e instanceof Forbidden && e.code.startsWith('challenge_')) delete headers['segq-challenge']; // slept over, or from another network
         else throw e;
       }

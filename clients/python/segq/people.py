@@ -125,9 +125,9 @@ class Line:
                 return self._heard(self._until(lambda r: self._t.judge(
                     self._t.once(r, "POST", path, self._body, headers))))
             except ChallengeRequired as e:
-                if not left:
+                if not left or not e.problem.get("challenge"):  # the site's own check is asked for
                     raise
-                headers = {**headers, "segq-challenge": solve(e.problem.get("challenge"))}
+                headers = {**headers, "segq-challenge": solve(e.problem["challenge"])}
             except Forbidden as e:
                 if not e.code.startswith("challenge_") or not left:
                     raise

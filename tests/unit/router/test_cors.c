@@ -43,7 +43,7 @@ Test(cors, preflight_lists_the_route_methods)
     cr_expect_eq(call_with("OPTIONS", "/v1/queues/login/tickets", ask, ""), 204);
     cr_expect(told("\r\nAccess-Control-Allow-Methods: POST\r\n"));
     cr_expect(told("\r\nAccess-Control-Allow-Headers: Content-Type, Idempotency-Key, Last-Event-ID, Prefer, "
-                   "If-None-Match\r\n"));
+                   "If-None-Match, segq-challenge, segq-verify\r\n"));
     cr_expect_eq(call_with("OPTIONS", ticket_path(42, 1), ask, ""), 204);
     cr_expect(told("\r\nAccess-Control-Allow-Methods: GET, HEAD, PUT, DELETE\r\n"));
     cr_expect_eq(call_with("OPTIONS", "/v1/queues/login/tickets", FROM_GAME, ""), 405);

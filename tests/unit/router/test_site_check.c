@@ -1,0 +1,211 @@
+/* test_site_check.c: joins that a service of the operator's lets in, at a whole router; the service answers
+ * as siteverify does. */
+#include "tests/lib/claimrig.h"
+#include "tests/lib/routerrig.h"
+#include "tests/lib/solve.h"
+
+#define JOIN "/v1/queues/login/tickets"
+
+static struct {
+    struct httpd *httpd;
+    const char *says; /* body of its answers; NULL: it holds them */
+    int status;
+    unsigned asked;
+    char body[600], key[100];
+    struct httpd_req *held;
+    char url[100];
+} site;
+
+static void site_answer(struct httpd_req *req)
+{
+    httpd_answer(req, site.status, "application/json", "", site.says, strlen(site.says));
+}
+
+static void on_ask(void *ctx, struct httpd_req *req, const struct http_req *q)
+{
+    struct slice key;
+
+    (void)ctx;
+    site.asked++;
+    snprintf(site.body, sizeof(site.body), "%.*s", (int)q->body.n, q->body.p);
+    if (http_find(q, "x-api-key", &key) > 0)
+        snprintf(site.key, sizeof(site.key), "%.*s", (int)key.n, key.p);
+    if (site.says != NULL)
+        site_answer(req);
+    else
+        site.held = req;
+}
+
+static void on_ask_gone(void *ctx, struct httpd_req *req, void *user)
+{
+    (void)ctx;
+    (void)req;
+    (void)user;
+    site.held = NULL;
+}
+
+static void set_up(void)
+{
+    static char *proxies[] = { (char *)"127.0.0.1" };
+    static const struct httpd_calls calls = { .on_request = on_ask, .on_gone = on_ask_gone };
+    struct httpd_opts o = { .addr = "127.0.0.1:0" };
+    struct err e = { 0 };
+
+    claim_secret = CLAIM_SECRET "\n";
+    trusted_proxies = (struct cfg_list){ proxies, 1 };
+    memset(&challenged, 0, sizeof(challenged));
+    memset(&site, 0, sizeof(site));
+    challenged.mode = CHALLENGE_ON;
+    challenged.keys = 1024;
+    challenged.verify_url = site.url;
+    site.status = 200;
+    site.says = "{\"success\":true,\"hostname\":\"a\"}";
+    setup_all();
+    cr_assert_eq(httpd_new(&site.httpd, w.ev, &o, &calls, NULL, &e), 0, "%s", e.text);
+    snprintf(site.url, sizeof(site.url), "http://%s/siteverify", httpd_addr(site.httpd));
+    strcpy(w.r->verify_secret.text, "a/secret of 20 bytes");
+    w.r->verify_secret.n = strlen(w.r->verify_secret.text);
+    send_map(5, 6, QUEUE_OPEN, false);
+    UNTIL(routes_version(w.r->routes) == 6);
+}
+
+static void tear_down(void)
+{
+    teardown();
+}
+
+TestSuite(site_check, .init = set_up, .fini = tear_down, .timeout = 60);
+
+static void ends(void)
+{
+    httpd_free(site.httpd);
+}
+
+static int join(const char *lines, const char *body)
+{
+    char t[3000];
+
+    snprintf(t, sizeof(t), "X-Forwarded-For: 10.0.0.1\r\n%s", lines);
+    return call_with("POST", JOIN, t, body);
+}
+
+static void rule(uint32_t fallback, const char *url)
+{
+    uint64_t version = routes_version(w.r->routes);
+
+    challenged.fallback = fallback;
+    if (url != site.url)
+        snprintf(site.url, sizeof(site.url), "%s", url);
+    send_map(version, version + 1, QUEUE_OPEN, false);
+    UNTIL(routes_version(w.r->routes) == version + 1);
+}
+
+Test(site_check, a_join_brings_a_token_and_the_service_is_asked_once)
+{
+    cr_expect_eq(join("", ""), 428, "%s", got);
+    cr_expect_str_eq(str("code"), "challenge_required");
+    cr_expect(json_is_true(json_object_get(js, "verify")));
+    cr_expect_null(json_object_get(js, "challenge"));
+    cr_expect_eq(join("segq-verify: a+token\r\n", ""), 201, "%s", got);
+    cr_expect_str_eq(site.body, "secret=a%2Fsecret%20of%2020%20bytes&response=a%2Btoken");
+    cr_expect_str_eq(site.key, "a/secret of 20 bytes");
+    cr_expect_eq(w.last_subject[0], SUBJECT_KEY_MARK, "its place is known by the token");
+    cr_expect_eq(join("segq-verify: a+token\r\n", ""), 201, "the answer got lost");
+    cr_expect_eq(site.asked, 1);
+    cr_expect_eq(join("segq-verify: a+token\r\n", "{\"subject\":\"bert\"}"), 403, "another person");
+    cr_expect_str_eq(str("code"), "challenge_used");
+    cr_expect_eq(join("segq-verify: a+token\r\n", ""), 201);
+    cr_expect_eq(join("segq-verify: a+token\r\n", ""), 403, "not for ever");
+    cr_expect_eq(site.asked, 1);
+    cr_expect_eq(w.r->site_results[SITE_GOOD], 1);
+    ends();
+}
+
+Test(site_check, whom_it_refuses_has_no_place)
+{
+    site.says = "{\"success\":false,\"error-codes\":[\"invalid-input-response\"]}";
+    cr_expect_eq(join("segq-verify: x\r\n", "{\"subject\":\"anna\"}"), 403, "%s", got);
+    cr_expect_str_eq(str("code"), "challenge_unverified");
+    cr_expect_eq(w.appends, 0);
+    site.says = "{\"success\":true}";
+    cr_expect_eq(join("segq-verify: y\r\n", "{\"subject\":\"anna\"}"), 201);
+    cr_expect_str_eq(w.last_subject, "anna");
+    ends();
+}
+
+/* A wrong secret, an error page, nonsense: nobody is to be refused for that. */
+Test(site_check, what_is_wrong_with_the_service_is_no_verdict_about_people)
+{
+    static const char *const bad[] = { "{\"success\":false,\"error-codes\":[\"invalid-input-secret\"]}", "<html>",
+                                       "{\"success\":\"yes\"}", "{}" };
+
+    rule(VERIFY_LET_IN, site.url);
+    for (unsigned i = 0; i < ARRAY_LEN(bad); i++) {
+        site.says = bad[i];
+        cr_expect_eq(join("segq-verify: x\r\n", ""), 201, "%s: %s", bad[i], got);
+    }
+    site.says = "{\"success\":true}";
+    site.status = 500;
+    cr_expect_eq(join("segq-verify: x\r\n", ""), 201);
+    cr_expect_eq(w.r->site_results[SITE_FALLBACK], 5);
+    ends();
+}
+
+Test(site_check, each_fallback_does_what_it_says)
+{
+    char lines[3000], *text;
+
+    rule(VERIFY_REFUSE, "http://127.0.0.1:1/");
+    cr_expect_eq(join("segq-verify: x\r\n", ""), 503, "%s", got);
+    cr_expect_str_eq(str("code"), "queue_unavailable");
+    cr_expect(strstr(got, "\r\nRetry-After: 10\r\n") != NULL);
+    rule(VERIFY_WORK, "http://127.0.0.1:1/");
+    cr_assert_eq(join("segq-verify: x\r\n", ""), 428, "%s", got);
+    text = json_dumps(json_object_get(js, "challenge"), JSON_SORT_KEYS | JSON_COMPACT);
+    cr_assert(text != NULL);
+    snprintf(lines, sizeof(lines), "segq-challenge: %s\r\nsegq-verify: x\r\n", challenge_solved(text));
+    free(text);
+    cr_expect_eq(join(lines, ""), 201, "%s", got);
+    ends();
+}
+
+/* As calls are: a literal address that is not public, and in no network of verify_allow. */
+Test(site_check, a_private_address_is_not_asked)
+{
+    rule(VERIFY_REFUSE, "http://10.8.0.1:9/");
+    cr_expect_eq(join("segq-verify: x\r\n", ""), 503, "%s", got);
+    ends();
+}
+
+Test(site_check, a_claim_needs_no_token)
+{
+    char payload[200], body[1000];
+
+    snprintf(payload, sizeof(payload), "{\"aud\":\"login\",\"lane\":\"vip\",\"exp\":%lld}",
+             (long long)router_wall_s() + 60);
+    snprintf(body, sizeof(body), "{\"claim\":\"%s\"}",
+             claim_text("{\"alg\":\"HS256\",\"kid\":\"shop\"}", payload, NULL));
+    cr_expect_eq(join("", body), 201, "%s", got);
+    cr_expect_eq(site.asked, 0);
+    ends();
+}
+
+/* Polls of others are answered meanwhile; then the client goes, or the router ends. */
+Test(site_check, a_service_that_is_slow_holds_up_nobody_else)
+{
+    site.says = NULL;
+    say_with("POST", JOIN, "X-Forwarded-For: 10.0.0.1\r\nsegq-verify: slow\r\n", "");
+    UNTIL(site.held != NULL);
+    close(w.fd);
+    dial();
+    cr_expect_eq(call_with("GET", "/v1/queues/login", "X-Forwarded-For: 10.0.0.1\r\n", ""), 200, "%s", got);
+    site.says = "{\"success\":true}";
+    if (site.held != NULL)
+        site_answer(site.held);
+    UNTIL(w.r->site_results[SITE_ASKED] == 1);
+    cr_expect_eq(w.appends, 0);
+    site.says = NULL;
+    say_with("POST", JOIN, "X-Forwarded-For: 10.0.0.1\r\nsegq-verify: slower\r\n", "");
+    UNTIL(site.held != NULL);
+    ends(); /* and the router, while it asks */
+}

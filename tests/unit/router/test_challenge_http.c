@@ -164,6 +164,59 @@ Test(challenge_http, the_manager_hears_of_joins_and_turns_it_on)
     cr_expect_eq(join("10.0.0.3", "", ""), 201);
 }
 
+/* ---- while the cluster's secret is changed ---- */
+
+/* As if this router had been started anew, with another first line; what it had is its second. */
+static void change_secret(void)
+{
+    struct router *r = w.r;
+    struct hmac256 names;
+    uint8_t mac[HMAC256_BYTES], next[32] = { 9 };
+    uint64_t prefix[2] = { 3, 5 };
+
+    hmac256_key(&names, r->keys.challenge, CHALLENGE_KEY_BYTES);
+    hmac256_of(mac, &names, "prefix", 6);
+    memcpy(r->other_prefix, mac, sizeof(r->other_prefix));
+    limit_prefix_key(r->gate.limit, prefix);
+    memcpy(r->keys.token.other_subject, r->keys.token.subject, TOKEN_KEY_BYTES);
+    memcpy(r->keys.token.other_mac, r->keys.token.mac, TOKEN_KEY_BYTES);
+    r->keys.token.has_other = r->door.keys.has_other = true;
+    r->keys.token.subject[0] ^= 1;
+    r->keys.token.mac[0] ^= 1;
+    r->door.keys.other = r->door.keys.first;
+    challenge_key_make(&r->door.keys.first, next);
+}
+
+Test(challenge_http, an_answer_of_the_secret_before_is_for_its_address_and_its_name_only)
+{
+    char lines[3000];
+
+    cr_assert_eq(join("10.0.0.1", "", "{\"subject\":\"anna\"}"), 428, "%s", got);
+    snprintf(lines, sizeof(lines), "%s", solved());
+    change_secret();
+    cr_expect_eq(join("10.0.1.1", lines, "{\"subject\":\"anna\"}"), 403);
+    cr_expect_str_eq(str("code"), "challenge_other_address");
+    cr_expect_eq(join("10.0.0.1", lines, "{\"subject\":\"bert\"}"), 403);
+    cr_expect_str_eq(str("code"), "challenge_other_join");
+    cr_expect_eq(join("10.0.0.1", lines, ""), 403, "nor for nobody");
+    cr_expect_eq(w.appends, 0);
+    cr_expect_eq(join("10.0.0.9", lines, "{\"subject\":\"anna\"}"), 201, "%s", got);
+}
+
+Test(challenge_http, an_answer_of_the_secret_before_is_for_its_key_only)
+{
+    char lines[3000], with[3100];
+
+    cr_assert_eq(join("10.0.0.1", "Idempotency-Key: 0123456789abcdef\r\n", ""), 428, "%s", got);
+    snprintf(lines, sizeof(lines), "%s", solved());
+    change_secret();
+    snprintf(with, sizeof(with), "%sIdempotency-Key: another-key-abcdef\r\n", lines);
+    cr_expect_eq(join("10.0.0.1", with, ""), 403);
+    cr_expect_str_eq(str("code"), "challenge_other_join");
+    snprintf(with, sizeof(with), "%sIdempotency-Key: 0123456789abcdef\r\n", lines);
+    cr_expect_eq(join("10.0.0.1", with, ""), 201, "%s", got);
+}
+
 /* ---- the page ---- */
 
 #define LOOKS "Sec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\nX-Forwarded-For: 10.0.0.1\r\n"

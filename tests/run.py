@@ -352,7 +352,7 @@ class Suite:
     def chaos(self, fl="rel", which=""):
         """Machines, cables, disks and clocks that break: one after the other."""
         for f in (OPEN("CHAOS") or which or "F*").split():
-            for s in sorted(glob.glob(f"tests/chaos/{f}_*.sh")) or sys.exit(f"no scenario {f}"):
+            for s in sorted(glob.glob(f"tests/chaos/{f}_*.sh")) or glob.glob(f"tests/chaos/{f}.sh") or sys.exit(f"no scenario {f}"):
                 self.add(os.path.basename(s)[:-3], ["bash", s, f"build/{fl}/bin"], [self.bins(fl)], fl, real=True,
                          alone=True, busy=0.5, seconds=40)
 
@@ -372,6 +372,7 @@ def tier_ci(s):
     """.ci/run"""
     s.sys(within=["test", "rel"])
     s.e2e(within=["test", "rel"])
+    s.chaos(which="F64_near")
     s.unit()
     s.hot()
     s.sys("asan", LEAP, within=["asan"])

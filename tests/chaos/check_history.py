@@ -391,7 +391,8 @@ def check_rate(tickets, opts):
     c = Claim("I7 releases stay within the rate")
     when = Ticket.released_by if opts.no_stamps else Ticket.released_at
     at = sorted(when(t) for t in tickets.values() if when(t) is not None)
-    allowed = opts.rate * (opts.slack_s + (HEARD_LATE_S if opts.no_stamps else 0)) + 1
+    # stamps have three decimals: the time between two of them is true within one of those
+    allowed = opts.rate * (0.001 + opts.slack_s + (HEARD_LATE_S if opts.no_stamps else 0)) + 1
     lead = None  # the most unused budget of any window's beginning
     for i, t in enumerate(at):
         c.seen += 1

@@ -185,7 +185,7 @@ static bool look(struct router *r, struct listening *x)
         return false;
     assert(x->rf == NULL);
     x->rf = rf;
-    rf->looks = true;
+    rf->as = RFLOW_LOOKS;
     rf->listening = x;
     token_write(&x->l.token, &r->keys.token, rf->text);
     flow_poll(&rf->flow, r->routes, &r->replicas, &x->l.token, ev_now(r->ev));

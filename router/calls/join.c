@@ -79,7 +79,10 @@ void join_flow(struct router *r, struct rflow *rf, const struct route_queue *q,
     if (b->replaces)
         key_of_old(r, q, b);
     r->counts.joins++;
-    rf->client = q->map.suspects != SUSPECTS_OFF ? r->gate.client : 0;
+    if (SQ_UNLIKELY(q->map.suspects != SUSPECTS_OFF)) {
+        rf->client = r->gate.client;
+        rf->as = RFLOW_WATCHED;
+    }
     rf->subject_len = b->subject_len;
     memcpy(rf->subject, b->subject, b->subject_len);
     rf->flow.token = (struct token) { .client = b->client };

@@ -50,7 +50,7 @@ struct rflow *rflow_new(struct router *r, struct httpd_req *req, rflow_done done
     rf->renewal = renewal;
     rf->use = NULL;
     rf->contact = NULL;
-    rf->looks = false;
+    rf->as = RFLOW_CALL;
     rf->listening = NULL;
     rf->pass = NULL;
     rf->pass_len = 0;
@@ -114,16 +114,17 @@ static void count_end(struct router *r, const struct rflow *rf)
     const struct flow *f = &rf->flow;
     uint64_t us = (uint64_t)(ev_now_us(r->ev) - rf->started_us);
 
-    if (rf->looks)
-        return;
+    if (SQ_UNLIKELY(rf->as != RFLOW_CALL)) {
+        if (rf->as == RFLOW_LOOKS)
+            return;
+        suspecting_placed(r, rf->client, f);
+    }
     r->counts.unavailable += f->result == FLOW_UNAVAIL && rf->renewal == NULL;
     r->counts.full += f->result == FLOW_FULL;
     if (f->kind == FLOW_JOIN) {
         histo_add(&r->join_us, us);
         r->counts.held += f->hold_ms != 0;
         r->counts.entered += f->admitted;
-        if (SQ_UNLIKELY(rf->client != 0))
-            suspecting_placed(r, rf->client, f);
     } else if (f->kind == FLOW_POLL) {
         histo_add(&r->poll_us, us);
     } else if (f->kind == FLOW_LEAVE) {

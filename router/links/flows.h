@@ -35,13 +35,14 @@ struct rflow { /* pooled: a poll allocates nothing */
     struct renewal *renewal; /* owned; NULL: it is none. Else it is in r->renewals */
     struct pass_use *use;    /* owned; NULL: it is none */
     struct contact_ask *contact; /* owned; FLOW_CONTACT */
-    bool looks;              /* for somebody who listens: no request */
+    enum { RFLOW_CALL, RFLOW_LOOKS, RFLOW_WATCHED } as; /* LOOKS: for somebody who listens: no request; WATCHED: a
+                              * join where suspects are looked for */
     struct listening *listening; /* ref: who; NULL: it is no look, or its client has gone */
     uint64_t listen_id, last_told; /* for a request to listen: gate_listener(), its Last-Event-ID */
     const char *pass; /* ref, during the answer's call only */
     uint16_t pass_len;
     int64_t pass_until_s; /* FLOW_SESSION: how long the pass is good that was shown */
-    limit_id client; /* a join's, where suspects are looked for; 0: not */
+    limit_id client; /* WATCHED: whose join it is */
     char text[TOKEN_TEXT_LEN]; /* the token, for the answer; FLOW_POLL: as it came */
     uint8_t subject_len, head_len; /* head_len: of the subject, before its name */
     char subject[SUBJECT_TEXT_MAX]; /* ticket/bound.h */

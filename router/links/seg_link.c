@@ -77,7 +77,7 @@ static void repeat_leaves(struct router *r)
             leaves_again(&r->replicas.leaves, &f.token);
             return;
         }
-        rf->looks = true;
+        rf->as = RFLOW_LOOKS;
         rf->flow = f;
         rflow_begin(r, rf);
     }

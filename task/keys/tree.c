@@ -523,6 +523,8 @@ void tree_reconsider_one(struct tree *t, uint32_t limiter, msec_t now)
     close_or_open(t, limiter, CLOSED_PAUSE, l->rule->paused);
     for (uint32_t u = l->turns; u != 0; u = tree_turn_at(t, u)->sibling)
         ring_reweigh(t, u);
+    if (l->turns == 0 && l->below == 0)
+        wake_at(t, limiter, ms_max(bucket_full_at(t, limiter), now + 1)); /* a window kept it, perhaps */
 }
 
 void tree_reconsider(struct tree *t, msec_t now)

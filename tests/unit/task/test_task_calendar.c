@@ -282,6 +282,27 @@ Test(task_calendar, a_key_without_tasks_is_kept_as_long_as_its_window)
     rig_fini(&r);
 }
 
+Test(task_calendar, a_key_without_tasks_goes_when_its_rate_has_no_window_any_more)
+{
+    struct task_rules rules = day(100);
+    struct enginerig r;
+    uint64_t lease;
+    task_no no;
+
+    rig_at(&r, NOON, &rules);
+    submit(&r, "t", 100);
+    no = rig_take(&r, &lease);
+    cr_assert_eq(engine_ack(&r.e, no, lease, 0), 0);
+    cr_assert_eq(engine_discard(&r.e, no), 0);
+    rig_flush(&r);
+    cr_assert_eq(r.e.tree.limiters_now, 2);
+    rules.key_units_1 = rules.key_per_1 = rules.windows = 0;
+    define(&r, &rules);
+    rig_advance(&r, 10);
+    cr_expect_eq(r.e.tree.limiters_now, 0);
+    rig_fini(&r);
+}
+
 /* A power cut may have taken starts: what is left of the window is nobody's, also of keys that come later. */
 Test(task_calendar, where_starts_may_be_missing_the_window_is_used_up)
 {

@@ -332,7 +332,7 @@ def visit(url, token=None, accept="*/*"):
     """(status, headers, body) of a visitor's request, whose redirects are not followed."""
     parts = urllib.parse.urlsplit(url)
     h = http.client.HTTPConnection(parts.hostname, parts.port, timeout=20)
-    h.request("GET", parts.path or "/", headers={"Accept": accept, **({"Cookie": f"a=b; segq_pass={token}"} if token else {})})
+    h.request("GET", parts.path or "/", headers={"Accept": accept, **({"Cookie": f"a=b; segq_device_x=1; segq_pass={token}"} if token else {})})
     a = h.getresponse()
     got = a.status, {k.lower(): v for k, v in a.getheaders()}, a.read()
     h.close()
@@ -362,7 +362,9 @@ def middleware(r, kind):
         r.claim(visit(site, got["pass"][:-6] + "AAAAAA")[0] == 401, f"{ask}: a forged pass gets in")
     always = c.ask("serve", queue=r.queue, kind=kind)["url"]
     visit(always, got["pass"])
-    r.claim(not any("a=b" in (q.header("Cookie") or "") for q in r.proxy.asked), "the site's own cookies are told")
+    told = [q.header("Cookie") or "" for q in r.proxy.asked]
+    r.claim(not any("a=b" in t for t in told), "the site's own cookies are told")
+    r.claim(any("segq_device_x=1" in t and "segq_pass=" in t for t in told), "whose device it is is not told")
     for answers in (say(302, headers={"Location": "/login"}), say(200, text=b"welcome"), say(204)):
         site = c.ask("serve", queue=r.queue, kind=kind)["url"]
         r.proxy.rule("GET", "/v1/verify", answers)

@@ -42,36 +42,45 @@ func AdmissionOf(ctx context.Context) *Admission {
 	return a
 }
 
-// presented is a pass of the visitor's request.
+// presented is a pass of the visitor's request, or a cookie of the device that it came from.
 type presented struct {
 	bearer bool
 	token  string
+	device string // name=value, and no token
 }
 
-// passes: at most four, as routers do.
+const deviceCookie = "segq_device_"
+
+// passes: at most four, as routers do; and cookies of the device.
 func passes(h http.Header) (out []presented) {
 	scheme, rest, _ := strings.Cut(h.Get("Authorization"), " ")
 	if rest = strings.TrimSpace(rest); strings.EqualFold(scheme, "bearer") && rest != "" {
-		out = append(out, presented{true, rest})
+		out = append(out, presented{bearer: true, token: rest})
 	}
+	var devices []presented
 	for _, line := range h.Values("Cookie") {
 		for _, part := range strings.FieldsFunc(line, func(r rune) bool { return r == ';' || r == ',' }) {
 			name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
 			if name == passCookie && value != "" && len(out) < 4 {
-				out = append(out, presented{false, value})
+				out = append(out, presented{token: value})
+			}
+			if strings.HasPrefix(name, deviceCookie) && len(devices) < 8 {
+				devices = append(devices, presented{device: name + "=" + value})
 			}
 		}
 	}
-	return out
+	return append(out, devices...)
 }
 
-// asHeader hands passes on, and no other cookies of the site.
+// asHeader hands these on, and no other cookies of the site.
 func asHeader(tokens []presented) http.Header {
 	h := http.Header{}
 	var cookies []string
 	for _, t := range tokens {
 		if t.bearer {
 			h.Set("Authorization", "Bearer "+t.token)
+		} else if t.device != "" {
+			cookies = append(cookies, t.device)
 		} else {
 			cookies = append(cookies, passCookie+"="+t.token)
 		}
@@ -180,6 +189,9 @@ func (g *Gate) askAbout(r *http.Request, tokens []presented) (*Verdict, error) {
 func (g *Gate) firstGood(r *http.Request, tokens []presented) (*Pass, error) {
 	var why error = &PassError{"none", "no pass"}
 	for _, t := range tokens {
+		if t.device != "" {
+			continue
+		}
 		p, err := g.CheckRequest(r.Context(), t.token, r.Method, uri(r))
 		if err == nil {
 			return p, nil

@@ -95,11 +95,12 @@ namespace Segq
     public sealed class Gate
     {
         private const int JwtMax = 4096;
+        private const string Device = "segq_device_";
         private const int KnownMax = 4096;
         private static readonly TimeSpan AwayFor = TimeSpan.FromSeconds(1); // so long nobody asks after no router has answered
         private static readonly Regex Odd = new Regex(@"[%\\;#\x00-\x20\x7f]|//|/\.\.?(/|$)", RegexOptions.CultureInvariant);
 
-        /// <summary>A pass that came with a request, as a bearer or as a cookie.</summary>
+        /// <summary>A pass that came with a request, as a bearer or as a cookie; or a cookie of its device, whole.</summary>
         private sealed class Token
         {
             internal bool Bearer;
@@ -342,24 +343,27 @@ namespace Segq
             return h.TryGetValue(name, out v) ? v : or;
         }
 
-        /// <summary>At most four, as routers do.</summary>
+        /// <summary>At most four passes, as routers do; and cookies of the device.</summary>
         private static List<Token> Presented(Dictionary<string, string> h)
         {
             var all = new List<Token>();
+            var devices = new List<Token>();
             var given = Get(h, "Authorization").Trim();
             if (given.StartsWith("bearer ", StringComparison.OrdinalIgnoreCase) && given.Substring(7).Trim() != "")
                 all.Add(new Token { Bearer = true, Text = given.Substring(7).Trim() });
             foreach (var c in Get(h, "Cookie").Split(';', ',').Select(c => c.Trim()))
                 if (c.StartsWith("segq_pass=", StringComparison.Ordinal) && c.Length > 10)
                     all.Add(new Token { Text = c.Substring(10) });
-            return all.Take(4).ToList();
+                else if (c.StartsWith(Device, StringComparison.Ordinal))
+                    devices.Add(new Token { Text = c });
+            return all.Take(4).Concat(devices.Take(8)).ToList();
         }
 
         /// <summary>A pass, or why there is none.</summary>
         private async Task<KeyValuePair<Pass, SegqException>> FirstGoodAsync(List<Token> tokens, string method, string uri, CancellationToken cancel)
         {
             SegqException why = new PassInvalidException("none", "no pass");
-            foreach (var t in tokens)
+            foreach (var t in tokens.Where(t => !t.Text.StartsWith(Device, StringComparison.Ordinal)))
                 try
                 {
                     return new KeyValuePair<Pass, SegqException>(await CheckAsync(t.Text, method, uri, cancel).ConfigureAwait(false), null);
@@ -389,7 +393,7 @@ namespace Segq
             return new Dictionary<string, string>(StringComparer.OrdinalIgnoreCase)
             {
                 { "Authorization", tokens.Where(t => t.Bearer).Select(t => "Bearer " + t.Text).FirstOrDefault() ?? "" },
-                { "Cookie", string.Join("; ", tokens.Where(t => !t.Bearer).Select(t => "segq_pass=" + t.Text)) },
+                { "Cookie", string.Join("; ", tokens.Where(t => !t.Bearer).Select(t => t.Text.StartsWith(Device, StringComparison.Ordinal) ? t.Text : "segq_pass=" + t.Text)) },
             };
         }
 

@@ -220,7 +220,7 @@ export class Gate {
 
   async _firstGood(tokens, method, uri) {
     let why = new PassInvalid('none', 'no pass');
-    for (const [, token] of tokens)
+    for (const [, token] of tokens.filter(([k]) => k !== 'device'))
       try {
         return [await this.check(token, { method, path: uri }), why];
       } catch (e) {
@@ -314,20 +314,21 @@ function pairs(headers) {
   return Array.from({ length: headers.length / 2 }, (_, i) => [headers[2 * i], headers[2 * i + 1]]);
 }
 
-/** ("bearer" or "cookie", pass)s; at most four, as routers do. */
+/** ("bearer" or "cookie", pass)s; at most four, as routers do; and ("device", name=value)s. */
 function presented(headers) {
-  const out = [], given = (headers.authorization || '').trim(); // no pattern that looks back: it is a stranger's, and long
+  const out = [], devices = [], given = (headers.authorization || '').trim(); // no pattern that looks back: it is a stranger's, and long
   if (/^bearer /i.test(given)) out.push(['bearer', given.slice(7).trim()]);
   for (const part of (headers.cookie || '').split(/[;,]/)) {
     const text = part.trim();
     if (text.startsWith(COOKIE + '=') && text.length > COOKIE.length + 1) out.push(['cookie', text.slice(COOKIE.length + 1).trim()]);
+    else if (text.startsWith('segq_device_')) devices.push(['device', text]);
   }
-  return out.slice(0, 4);
+  return [...out.slice(0, 4), ...devices.slice(0, 8)];
 }
 
 const passes = tokens => ({
   Authorization: tokens.filter(([k]) => k === 'bearer').map(([, t]) => `Bearer ${t}`)[0] || '',
-  Cookie: tokens.filter(([k]) => k === 'cookie').map(([, t]) => `${COOKIE}=${t}`).join('; '),
+  Cookie: tokens.filter(([k]) => k !== 'bearer').map(([k, t]) => k === 'device' ? t : `${COOKIE}=${t}`).join('; '),
 });
 
 /** What the router is told of the visitor: not the site's other cookies. */

@@ -306,8 +306,8 @@ class Gate:
 
     @staticmethod
     def _presented(headers: Mapping[str, str]) -> List[Tuple[str, str]]:
-        """("bearer" or "cookie", pass); at most four, as routers do."""
-        out = []
+        """("bearer" or "cookie", pass), at most four, as routers do; ("device", name=value)."""
+        out, devices = [], []
         scheme, _, rest = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and rest.strip():
             out.append(("bearer", rest.strip()))
@@ -315,12 +315,16 @@ class Gate:
             name, _, value = part.strip().partition("=")
             if name == COOKIE and value:
                 out.append(("cookie", value))
-        return out[:4]
+            elif name.startswith("segq_device_"):
+                devices.append(("device", part.strip()))
+        return out[:4] + devices[:8]
 
     def _first_good(self, tokens: List[Tuple[str, str]], method: str, uri: str
                     ) -> Tuple[Optional[Tuple[str, Pass]], SegqError]:
         why: SegqError = PassInvalid("none", "no pass")
         for kind, token in tokens:
+            if kind == "device":
+                continue
             try:
                 return (kind, self.check(token, method=method, path=uri)), why
             except SegqError as e:
@@ -339,7 +343,7 @@ class Gate:
     @staticmethod
     def _passes(tokens: List[Tuple[str, str]]) -> Dict[str, str]:
         return {"Authorization": next((f"Bearer {t}" for k, t in tokens if k == "bearer"), ""),
-                "Cookie": "; ".join(f"{COOKIE}={t}" for k, t in tokens if k == "cookie")}
+                "Cookie": "; ".join(t if k == "device" else f"{COOKIE}={t}" for k, t in tokens if k != "bearer")}
 
     @staticmethod
     def _admit(v: Verdict) -> "Decision":

@@ -30,7 +30,9 @@ public final class Gate {
 
     private record Known(String kid, Pass pass) { }
 
-    /** A pass that came with a request, as a bearer or as a cookie. */
+    private static final String DEVICE = "segq_device_";
+
+    /** A pass that came with a request, as a bearer or as a cookie; or a cookie of its device, whole. */
     private record Token(boolean bearer, String text) { }
 
     /** About a visitor's request. status 0: come in, with {@code headers} for the answer; else the answer itself.
@@ -296,9 +298,9 @@ public final class Gate {
         return System.currentTimeMillis() / 1000 < p.issuedAt() + (p.expiresAt() - p.issuedAt()) / 3;
     }
 
-    /** At most four, as routers do. */
+    /** At most four passes, as routers do; and cookies of the device. */
     private static List<Token> presented(Map<String, String> h) {
-        List<Token> out = new ArrayList<>();
+        List<Token> out = new ArrayList<>(), devices = new ArrayList<>();
         String given = h.getOrDefault("authorization", "").strip();
         if (given.regionMatches(true, 0, "bearer ", 0, 7) && !given.substring(7).isBlank())
             out.add(new Token(true, given.substring(7).strip()));
@@ -306,15 +308,19 @@ public final class Gate {
             String c = part.strip();
             if (c.startsWith("segq_pass=") && c.length() > 10)
                 out.add(new Token(false, c.substring(10)));
+            else if (c.startsWith(DEVICE))
+                devices.add(new Token(false, c));
         }
-        return out.subList(0, Math.min(4, out.size()));
+        List<Token> all = new ArrayList<>(out.subList(0, Math.min(4, out.size())));
+        all.addAll(devices.subList(0, Math.min(8, devices.size())));
+        return all;
     }
 
     /** A Pass, or why there is none. */
     private Object firstGood(List<Token> tokens, String method, String uri) {
         SegqException why = new SegqException.PassInvalid("none", "no pass");
         for (Token t : tokens)
-            try {
+            if (!t.text.startsWith(DEVICE)) try {
                 return check(t.text, method, uri);
             } catch (SegqException e) {
                 if (why instanceof SegqException.PassInvalid && !why.code().equals("once")) // which a router can tell
@@ -341,7 +347,7 @@ public final class Gate {
             if (t.bearer)
                 out.put("Authorization", "Bearer " + t.text);
             else
-                cookies.add("segq_pass=" + t.text);
+                cookies.add(t.text.startsWith(DEVICE) ? t.text : "segq_pass=" + t.text);
         out.put("Cookie", String.join("; ", cookies));
         return out;
     }

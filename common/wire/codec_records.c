@@ -6,6 +6,7 @@
 
 #include "common/config/gate_def.h"
 #include "common/config/page_def.h"
+#include "common/ticket/moved.h"
 #include "common/wire/replica_bytes.h"
 #include "proto/common.pb-c.h"
 #include "proto/directory.pb-c.h"
@@ -54,6 +55,7 @@ PART(map_queue, struct map_queue, MapQueue, NULL, NUM(id), TEXT(name, NAME_MAX_L
      TEXT_AS(when.draw, draw, MAP_DRAW_MAX), TEXT(gate, GATE_JSON_MAX),
      TEXT(turn_queue, TASK_NAME_MAX),
      TEXT(verify_url, VERIFY_URL_MAX), TEXT(verify_allow, VERIFY_ALLOW_MAX),
+     TEXT(moved, MOVED_TEXT_MAX),
      MAP_QUEUE_NUMBERS(QUEUE_NUMBER)
      MSGS(lanes, n_lanes, lanes, map_lane, 1, LANES_MAX))
 
@@ -81,6 +83,8 @@ MESSAGE(joins, Joins, NULL, ROWS(v, n, n_queue, 0, MSG_JOINS_MAX), COL(v, queue,
         COL(suspects, score, suspect_score), COL(suspects, places, suspect_places),
         COL(suspects, silent, suspect_silent), COL(suspects, posing, suspect_posing),
         COL(suspects, refused, suspect_refused), COL(suspects, since_s, suspect_since_s))
+
+MESSAGE(device, Device, NULL, NUM(seg), NUM(number), TEXT(id, DEVICE_LEN))
 
 MESSAGE(left, Left, NULL, ROWS(v, n, n_seg, 0, MSG_LEFT_MAX), COL(v, seg, seg), COL(v, number, number))
 

@@ -115,6 +115,7 @@ enum msg_ways {
     X(STATS, 34, stats, M2R)             /* figures of the queues, once a second */      \
     X(LEFT, 35, left, R2M | M2R)         /* tickets that left, by a node that is away */ \
     X(JOINS, 36, joins, R2M)             /* joins of queues that may ask for a challenge */ \
+    X(DEVICE, 47, device, R2M)           /* a ticket is shown by the device that takes it over */ \
     X(NODE_REG, 48, node_reg, S2M)       /* the first message on a link */               \
     X(REPLICA, 25, replica, S2R)         /* copies that answer polls of waiting tickets */     \
     X(SEEN, 26, seen, R2S)               /* polls that were answered so */               \

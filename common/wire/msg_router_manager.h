@@ -114,6 +114,7 @@ struct map_queue {
     const char *turn_queue; /* the queue of an endpoint that is told whose turn comes; NULL or "": none */
     const char *verify_url; /* a service that tells people from programs; NULL or "": none */
     const char *verify_allow; /* networks not of the public internet in which it may be */
+    const char *moved;      /* ticket/moved.h; NULL or "": no ticket may change its device */
 #define X(type, name) type name;
     MAP_QUEUE_NUMBERS(X)
 #undef X
@@ -194,6 +195,13 @@ struct msg_joins {
     uint32_t all; /* joins of all queues; 0: none, or it has no region */
     uint32_t n_suspects;
     struct suspect_row *suspects;
+};
+
+/* A ticket that may change its device (map_queue.moved) is shown by this one. */
+struct msg_device {
+    seg_id seg;
+    uint32_t number;
+    const char *id; /* device_id() */
 };
 
 struct silent_node { /* a segment node that the manager does not reach */

@@ -34,6 +34,7 @@ const SENTENCES = {
   no_monitor: e => `No metric can be read: ${e.why}`,
   rate_limit_changed: e => `${e.queue}: ${e.allowed_per_s} a second by ${e.by}, was ${e.was_per_s} by ${e.was_by}`,
   queue_created: e => `Queue ${e.queue} created`,
+  ticket_moved: e => `Queue ${e.queue}: ticket ${e.ticket} has another device`,
   queue_restored: e => `Queue ${e.queue} restored`,
   challenge: e => `Queue ${e.queue}: joins ${e.level > 0 ? `cost work, level ${e.level} (${e.why === 'joins' ? `${e.joins_per_s} came in a second` : 'by hand'})` : 'are free again'}`,
   suspects: e => `Queue ${e.queue}: ${e.n > 0 ? e.n : 'no more'} suspects`,

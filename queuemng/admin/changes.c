@@ -118,6 +118,17 @@ static void name_task(struct admin_change *x, struct mng_service *s)
     x->kind = "task";
 }
 
+static void name_ticket(struct admin_change *x, struct mng_service *s)
+{
+    struct ticket_name n;
+
+    if (ticket_name_read(&n, &s->keys.token, x->name) == 0)
+        snprintf(x->name, sizeof(x->name), "%llu-%u", (unsigned long long)n.seg, n.number);
+    else
+        strcpy(x->name, "-");
+    x->kind = "ticket";
+}
+
 /* True: the path is about a definition that a file may list. */
 static bool name_definition(struct admin_change *x, const char *path)
 {
@@ -145,6 +156,8 @@ void admin_change_begin(struct admin_change *x, struct admin_call *c, const char
         x->kind = "node";
     else if (name_in(path, "tasks/", "/", x->name))
         name_task(x, c->s);
+    else if (name_in(path, "tickets/", "/", x->name))
+        name_ticket(x, c->s);
     else if (strncmp(path, QUEUES, strlen(QUEUES)) == 0 && schedule_path_read(&schedule, path + strlen(QUEUES)))
         name_schedule(x, &schedule);
     else if (!name_definition(x, path) && strncmp(path, QUEUES, strlen(QUEUES)) == 0 &&
@@ -250,13 +263,14 @@ static void changes_text(const json_t *changes, char *out, size_t cap)
     }
 }
 
-/* The path of an order about a task, with the task's id: a token is the right to read it. */
+/* The path of an order about a task or ticket, with its id: a token is the right to read it. */
 static void path_of(const struct admin_change *x, const struct admin_call *c, char *out, size_t cap)
 {
-    const char *rest = strcmp(x->kind, "task") == 0 ? strrchr(c->q->path, '/') : NULL;
+    bool is_ticket = strcmp(x->kind, "ticket") == 0;
+    const char *rest = is_ticket || strcmp(x->kind, "task") == 0 ? strrchr(c->q->path, '/') : NULL;
 
     if (rest != NULL)
-        snprintf(out, cap, "/v1/admin/tasks/%s%s", x->name, rest);
+        snprintf(out, cap, "/v1/admin/%s/%s%s", is_ticket ? "tickets" : "tasks", x->name, rest);
     else
         snprintf(out, cap, "%s", c->q->path);
 }

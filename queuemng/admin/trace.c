@@ -13,6 +13,8 @@
 #include <string.h>
 
 #include "queuemng/admin/path_names.h"
+#include "queuemng/core/rebind.h"
+#include "queuemng/process/steps.h"
 
 #define WAIT_MS    4000 /* segqctl waits for longer */
 #define TRACES_MAX 16   /* at the same time: operators are few */
@@ -414,4 +416,32 @@ void admin_trace(struct admin_call *c)
     }
     list_push_back(&c->s->traces, &w->in);
     ask_all(c->s, w); /* answered with a later turn, if by nobody with the next tick */
+}
+
+/* ---- another device takes it over -------------------------------------------------- */
+
+void admin_rebind(struct admin_call *c)
+{
+    struct mng_rebind_view v;
+    struct ticket_name name;
+    struct err e = { 0 };
+    char ticket[40], path[ADMIN_NAME_MAX + TOKEN_TEXT_LEN + 20];
+    int rc = ticket_name_read(&name, &c->s->keys.token, c->name);
+
+    if (rc < 0) {
+        admin_problem(c->a, 404, "ticket_unknown", "%s",
+                      rc == SQ_EAUTH ? "not a token of this cluster"
+                                     : "neither a token nor an id (segment-number)");
+        return;
+    }
+    rc = mng_rebind(c->s->mng, ev_now(c->s->ev), &c->s->keys.token, name.seg, name.number, &v, mng_service_step(c->s), &e);
+    if (rc < 0) {
+        admin_err(c->a, &e, "ticket_unknown");
+        return;
+    }
+    snprintf(ticket, sizeof(ticket), "%llu-%u", (unsigned long long)name.seg, name.number);
+    snprintf(path, sizeof(path), "/q/%s?take=%s", v.queue, v.token);
+    admin_changed(c, json_pack("{s:s,s:s,s:s,s:s,s:I,s:s}", "queue", v.queue, "ticket", ticket, "was",
+                               v.was_moved ? "the device that took it over" : "the device that joined", "device",
+                               "the next one that shows it", "until_ms", (json_int_t)v.until_ms, "path", path));
 }

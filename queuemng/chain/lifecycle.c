@@ -345,6 +345,7 @@ void queue_free(struct mng *m, struct mqueue *q)
         queue_unname(m, q);
     cfg_clear(&q->def, queue_def_keys);
     free(q->shadow);
+    free(q->moved);
     free(q);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/versions.h"
+#include "common/ticket/moved.h"
 #include "queuemng/chain/lifecycle.h"
 #include "queuemng/nodes/directory.h"
 #include "queuemng/state/meters.h"
@@ -287,6 +288,10 @@ static int load_sched(struct mng *m, const char *key, json_t *j, struct err *e)
             return bad(key, e);
         schedule_add_draw(&q->sched, d.seg, d.count);
     }
+    v = json_object_get(j, "moved");
+    if (json_string_length(v) > 0 && json_string_length(v) <= MOVED_TEXT_MAX &&
+        (q->moved = strdup(json_string_value(v))) == NULL)
+        return no_memory(key, e);
     return 0;
 }
 

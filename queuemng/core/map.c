@@ -125,6 +125,7 @@ static bool queue_record(struct arena *a, const struct mqueue *q, struct map_que
         return false;
     r->message = q->def.message != NULL ? arena_strdup(a, q->def.message) : "";
     r->gate = gate_record(a, &q->def);
+    r->moved = q->moved != NULL ? arena_strdup(a, q->moved) : "";
     r->pass_ttl_s = (uint32_t)((q->def.pass_ttl_ms + 999) / 1000);
     r->kept_s = (uint32_t)(queue_kept_ms(&q->def) / 1000);
     r->position_cap = (uint64_t)q->def.position_cap;
@@ -144,10 +145,11 @@ static bool queue_record(struct arena *a, const struct mqueue *q, struct map_que
     r->turn_claim_s = (uint32_t)(q->def.turn.claim_ms / 1000);
     r->session_idle_s = (uint32_t)((queue_idle_ms(&q->def) + 999) / 1000);
     if (r->name == NULL || r->lanes == NULL || r->page == NULL || r->gate == NULL ||
-        r->message == NULL || r->turn_queue == NULL || r->verify_url == NULL || r->verify_allow == NULL)
+        r->message == NULL || r->turn_queue == NULL || r->verify_url == NULL || r->verify_allow == NULL ||
+        r->moved == NULL)
         return false;
     *bytes += strlen(r->page) + strlen(r->gate) + strlen(r->message) + strlen(r->verify_url) +
-              strlen(r->verify_allow);
+              strlen(r->verify_allow) + strlen(r->moved);
     for (unsigned i = 0; i < q->n_lanes; i++) {
         if (!lane_record(a, &q->lane[i], &r->lanes[i]))
             return false;

@@ -9,6 +9,7 @@
 #include "queuemng/chain/move.h"
 #include "queuemng/core/map.h"
 #include "queuemng/core/mng.h"
+#include "queuemng/core/rebind.h"
 #include "queuemng/nodes/registration.h"
 #include "queuemng/release/pop.h"
 #include "queuemng/state/node.h"
@@ -181,6 +182,8 @@ void mng_msg(struct mng *m, msec_t now_ms, peer_no p, const struct msg *msg,
         left_pass_on(m, r, &msg->left);
     else if (r != NULL && msg->type == MSG_JOINS)
         on_joins(m, r, &msg->joins);
+    else if (r != NULL && msg->type == MSG_DEVICE)
+        rebind_take(m, &msg->device);
     else
         log_debug("event=ignored peer=%u type=%s", p, msg_name(msg->type));
     mng_end(m);

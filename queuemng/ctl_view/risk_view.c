@@ -17,6 +17,7 @@ SAYS_VIEW(view_unpinned, "key {key}: not pinned any more: the limits of its pool
 SAYS_VIEW(view_deleted, "{?pool:pool {pool}: }{?endpoint:endpoint {endpoint}: }{?budget:budget "
                         "{budget}: }deleted")
 SAYS_VIEW(view_discarded, "the task is gone, with its payload and its result")
+SAYS_VIEW(view_rebind, "ticket {ticket} of queue {queue}: {was} -> {device}, until {until_ms*}; at a router: {path}")
 SAYS_VIEW(view_left, "the place is given up")
 SAYS_VIEW(view_detail, "ok{?detail:: {detail}}")
 SAYS_VIEW(view_flushed, "{queue}: {+waiting:{waiting#} {?waiting=1:person has lost the "

@@ -17,6 +17,7 @@ void view_unpinned(struct buf *b, const json_t *doc);
 void view_deleted(struct buf *b, const json_t *doc); /* a pool, an endpoint, a budget */
 void view_discarded(struct buf *b, const json_t *doc); /* a task */
 void view_left(struct buf *b, const json_t *doc);
+void view_rebind(struct buf *b, const json_t *doc);
 void view_detail(struct buf *b, const json_t *doc); /* "ok: " and the answer's detail */
 
 /* queue: an element of `queues` of /v1/admin/live; node: of `nodes`. */

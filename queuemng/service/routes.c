@@ -121,6 +121,7 @@ const struct route routes[] = {
     R("POST", "tasks/{task}/redrive", OPERATOR, TASK, admin_task),
     R("POST", "tasks/{task}/discard", ADMIN, TASK, admin_task),
     R("GET", "tickets/{ticket}", VIEWER, TICKET, admin_trace),
+    R("POST", "tickets/{ticket}/rebind", OPERATOR, TICKET, admin_rebind),
     R("POST", "nodes/{node}/drain", OPERATOR, ALL, admin_node),
     R("POST", "nodes/{node}/undrain", OPERATOR, ALL, admin_node),
     R("POST", "nodes/{node}/forget", ADMIN, ALL, admin_node),

@@ -91,6 +91,7 @@ struct mqueue {
     bool full;            /* max_waiting reached */
     uint64_t map_version; /* when its map record last changed */
     struct schedule sched;
+    char *moved;          /* owned; tickets that change their device (core/rebind.h); NULL: none */
     bool early_ready;     /* routers may send people to the pre-queue */
     struct munreported flushed, lost; /* with the flush, with lost segments; slots.h */
     int64_t deleted_until_ms; /* wall clock; 0: it is not deleted; core/queues.h */

@@ -155,7 +155,8 @@ void sched_put(struct mng *m, const struct mqueue *q)
 
     snprintf(key, sizeof(key), "sched/%u", q->id);
     if (json_object_set_new(j, "draws", json_rows_write(&draw_row, s->draws, s->n_draws,
-                                                        sizeof(s->draws[0]))) < 0) {
+                                                        sizeof(s->draws[0]))) < 0 ||
+        (q->moved != NULL && json_object_set_new(j, "moved", json_string(q->moved)) < 0)) {
         json_decref(j);
         j = NULL;
     }

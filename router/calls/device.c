@@ -7,6 +7,8 @@
 
 #include "common/base/text.h"
 #include "common/http/cookie.h"
+#include "common/ticket/moved.h"
+#include "router/links/mng_link.h"
 
 #define COOKIE      "segq_device_"
 #define COOKIE_CAP  (sizeof(COOKIE) + NAME_MAX_LEN)
@@ -48,23 +50,52 @@ static bool is_named(const struct router *r, const char *secret, uint64_t device
            (r->keys.token.has_other && token_device(&r->keys.token, true, secret) == device);
 }
 
+static bool is_id(const char *secret, const char id[DEVICE_LEN + 1])
+{
+    char own[DEVICE_LEN + 1];
+
+    device_id(secret, own);
+    return sodium_memcmp(own, id, DEVICE_LEN) == 0;
+}
+
+/* Does the request show a device with this id (NULL: this name)? */
+static bool shows(const struct router *r, const struct http_req *q, const char *queue, const char *id,
+                  uint64_t name)
+{
+    const char *secret;
+    struct shown s;
+
+    shown_begin(&s, queue);
+    while ((secret = shown_next(&s, q)) != NULL)
+        if (id != NULL ? is_id(secret, id) : is_named(r, secret, name))
+            return true;
+    return false;
+}
+
+/* Has another device taken the ticket over? */
+static bool is_taken(const struct map_queue *q, seg_id seg, uint32_t number, struct moved_ticket *x)
+{
+    return SQ_UNLIKELY(*q->moved != '\0') && moved_find(q->moved, seg, number, x) && x->device[0] != '\0';
+}
+
 enum device_word device_of(const struct router *r, const struct http_req *q, const struct token *t)
 {
     struct route_owner o;
-    const char *secret;
-    struct shown s;
+    struct moved_ticket x = { 0 };
     int rc = routes_owner(r->routes, t->seg, &o);
+    const struct map_queue *m;
 
     assert(t->device != 0);
     if (rc < 0 && rc != SQ_EGONE)
         return DEVICE_UNSURE;
     if (rc < 0 || o.queue->map.bind != BIND_DEVICE)
         return DEVICE_SAME;
-    shown_begin(&s, o.queue->map.name);
-    while ((secret = shown_next(&s, q)) != NULL)
-        if (is_named(r, secret, t->device))
-            return DEVICE_SAME;
-    return DEVICE_OTHER;
+    m = &o.queue->map;
+    if (is_taken(m, t->seg, t->number, &x))
+        return shows(r, q, m->name, x.device, 0) ? DEVICE_SAME : DEVICE_OTHER;
+    if (shows(r, q, m->name, NULL, t->device))
+        return DEVICE_SAME;
+    return x.until_s > router_wall_s() ? DEVICE_TAKES : DEVICE_OTHER;
 }
 
 void device_refuse(struct router *r, seg_id seg, uint32_t number)
@@ -83,6 +114,12 @@ bool device_may(struct router *r, struct httpd_req *req, const struct http_req *
         device_refuse(r, t->seg, t->number);
         router_answer(r, req);
         return false;
+    case DEVICE_TAKES:
+        device_take(r, req, q, t);
+        api_problem_later(&r->ans, API_QUEUE_UNAVAILABLE, "the ticket comes to this device: ask again", 1000,
+                          router_request_id(r));
+        router_answer(r, req);
+        return false;
     default:
         router_problem(r, req, API_QUEUE_UNAVAILABLE,
                        "this router does not know the ticket's queue yet; the place is kept, ask again");
@@ -93,22 +130,15 @@ bool device_may(struct router *r, struct httpd_req *req, const struct http_req *
 bool device_may_pass(const struct router *r, const struct http_req *q, const struct known_pass *x)
 {
     const struct route_queue *of;
-    char id[DEVICE_LEN + 1];
-    const char *secret;
-    struct shown s;
+    struct moved_ticket m;
 
     if (SQ_LIKELY(x->device[0] == '\0'))
         return true;
     of = routes_queue(r->routes, x->queue, strlen(x->queue));
     if (of != NULL && of->map.bind != BIND_DEVICE)
         return true;
-    shown_begin(&s, x->queue);
-    while ((secret = shown_next(&s, q)) != NULL) {
-        device_id(secret, id);
-        if (sodium_memcmp(id, x->device, DEVICE_LEN) == 0)
-            return true;
-    }
-    return false;
+    return shows(r, q, x->queue,
+                 of != NULL && is_taken(&of->map, x->seg, x->number, &m) ? m.device : x->device, 0);
 }
 
 /* ---- joins ------------------------------------------------------------------------------- */
@@ -128,27 +158,41 @@ static void derive(const struct router *r, queue_id queue, const char *text, siz
     }
 }
 
-void device_join(const struct router *r, struct httpd_req *req, const struct http_req *q,
-                 const struct route_queue *queue, struct join_body *b, struct slice key)
+/* The request's own, or a fresh one. key, n: text that it is made of; NULL: of nothing. */
+static void secret_of(const struct router *r, const struct http_req *q, const struct map_queue *queue,
+                      const char *key, size_t n, char to[DEVICE_LEN + 1])
 {
     const char *secret;
     uint8_t raw[16];
     struct shown s;
 
-    shown_begin(&s, queue->map.name);
+    shown_begin(&s, queue->name);
     secret = shown_next(&s, q);
-    b->https = gate_is_secure(r->cfg, httpd_is_sealed(req), httpd_tag(req), q);
+    to[DEVICE_LEN] = '\0';
     if (secret != NULL) {
-        memcpy(b->device, secret, DEVICE_LEN);
+        memcpy(to, secret, DEVICE_LEN);
         return;
     }
-    if (b->keyed)
-        derive(r, queue->map.id, b->subject, b->subject_len, raw);
-    else if (key.p != NULL)
-        derive(r, queue->map.id, key.p, key.n, raw);
+    if (key != NULL)
+        derive(r, queue->id, key, n, raw);
     else
         randombytes_buf(raw, sizeof(raw));
-    sodium_bin2base64(b->device, sizeof(b->device), raw, sizeof(raw), sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+    sodium_bin2base64(to, DEVICE_LEN + 1, raw, sizeof(raw), sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+}
+
+static bool is_secure(const struct router *r, struct httpd_req *req, const struct http_req *q)
+{
+    return gate_is_secure(r->cfg, httpd_is_sealed(req), httpd_tag(req), q);
+}
+
+void device_join(const struct router *r, struct httpd_req *req, const struct http_req *q,
+                 const struct route_queue *queue, struct join_body *b, struct slice key)
+{
+    b->https = is_secure(r, req, q);
+    if (b->keyed)
+        secret_of(r, q, &queue->map, b->subject, b->subject_len, b->device);
+    else
+        secret_of(r, q, &queue->map, key.p, key.n, b->device);
 }
 
 void device_bind(const struct router *r, struct rflow *rf, struct join_body *b)
@@ -165,15 +209,48 @@ void device_bind(const struct router *r, struct rflow *rf, struct join_body *b)
     rf->text[DEVICE_LEN] = b->https ? 's' : ' ';
 }
 
-void device_put_cookie(struct router *r, const struct rflow *rf, const char *queue)
+static void put_cookie(struct buf *b, const char *queue, const char *secret, bool https)
 {
-    struct buf *b = &r->ans.headers;
-
-    assert(rf->flow.kind == FLOW_JOIN);
     buf_str(b, "Set-Cookie: " COOKIE);
     buf_str(b, queue);
     buf_byte(b, '=');
-    buf_append(b, rf->text, DEVICE_LEN);
+    buf_append(b, secret, DEVICE_LEN);
     buf_str(b, "; Max-Age=" AGE "; Path=/; HttpOnly; SameSite=Lax");
-    buf_str(b, rf->text[DEVICE_LEN] == 's' ? "; Secure\r\n" : "\r\n");
+    buf_str(b, https ? "; Secure\r\n" : "\r\n");
+}
+
+void device_put_cookie(struct router *r, const struct rflow *rf, const char *queue)
+{
+    assert(rf->flow.kind == FLOW_JOIN);
+    put_cookie(&r->ans.headers, queue, rf->text, rf->text[DEVICE_LEN] == 's');
+}
+
+/* ---- a ticket goes to another device ----------------------------------------------------- */
+
+bool device_is_alien(const struct router *r, const struct rflow *rf)
+{
+    const struct flow *f = &rf->flow;
+    struct route_owner o;
+    struct moved_ticket x;
+
+    if (routes_owner(r->routes, f->token.seg, &o) == 0 && o.queue != NULL &&
+        is_taken(&o.queue->map, f->token.seg, f->token.number, &x))
+        return !is_id(rf->text, x.device);
+    return f->alien;
+}
+
+void device_take(struct router *r, struct httpd_req *req, const struct http_req *q, const struct token *t)
+{
+    struct msg_device d = { .seg = t->seg, .number = t->number };
+    char secret[DEVICE_LEN + 1], id[DEVICE_LEN + 1];
+    struct route_owner o;
+
+    if (routes_owner(r->routes, t->seg, &o) < 0 || o.queue == NULL)
+        return;
+    secret_of(r, q, &o.queue->map, NULL, 0, secret);
+    device_id(secret, id);
+    d.id = id;
+    if (r->mngs != NULL)
+        mng_links_device(r->mngs, &d);
+    put_cookie(&r->ans.headers, o.queue->map.name, secret, is_secure(r, req, q));
 }

@@ -6,6 +6,8 @@
  * (ticket/bound.h): so every router and every gate knows the device by what is shown, and nobody
  * keeps a table of them.
  *
+ * An operator may let another device take a ticket over: then the map says which (map_queue.moved).
+ *
  * A cookie for each queue: two tabs that join two queues at once would overwrite a common one, and one
  * of the two places would be lost. A join that comes again with its Idempotency-Key, without the cookie
  * that was lost with the first answer, gets the same bits: they are made of the key then. */
@@ -18,6 +20,7 @@
 enum device_word {
     DEVICE_SAME,  /* or its queue is not bound, or gone */
     DEVICE_OTHER,
+    DEVICE_TAKES,  /* another one, which may take the ticket over (ticket/moved.h) */
     DEVICE_UNSURE, /* the map does not know its queue yet */
 };
 
@@ -36,6 +39,10 @@ void device_join(const struct router *r, struct httpd_req *req, const struct htt
 void device_bind(const struct router *r, struct rflow *rf, struct join_body *b);
 /* The cookie, into r->ans, behind a join. */
 void device_put_cookie(struct router *r, const struct rflow *rf, const char *queue);
+/* Has the join found a place (of its name) that belongs to another device? */
+bool device_is_alien(const struct router *r, const struct rflow *rf);
+/* DEVICE_TAKES: the managers are told, and the cookie is put into r->ans: it works once the map says so. */
+void device_take(struct router *r, struct httpd_req *req, const struct http_req *q, const struct token *t);
 /* Composes the refusal, and counts it. */
 void device_refuse(struct router *r, seg_id seg, uint32_t number);
 

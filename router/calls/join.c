@@ -108,11 +108,13 @@ static bool is_refused(struct router *r, const struct rflow *rf)
 
     if (SQ_LIKELY(f->token.device == 0) || (f->result != FLOW_OK && f->result != FLOW_EXISTING))
         return false;
-    if (f->alien)
+    if (device_is_alien(r, rf)) {
         device_refuse(r, f->token.seg, f->token.number);
-    else if (routes_owner(r->routes, f->token.seg, &o) == 0 && o.queue != NULL)
+        return true;
+    }
+    if (routes_owner(r->routes, f->token.seg, &o) == 0 && o.queue != NULL)
         device_put_cookie(r, rf, o.queue->map.name);
-    return f->alien;
+    return false;
 }
 
 static void done(struct router *r, struct rflow *rf)

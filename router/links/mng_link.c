@@ -327,6 +327,18 @@ static void on_load(void *arg)
     ev_timer_about(m->timer, LOAD_EVERY_MS);
 }
 
+void mng_links_device(struct mng_links *m, const struct msg_device *d)
+{
+    struct msg out = { .type = MSG_DEVICE, .device = *d };
+
+    for (size_t i = 0; i < m->n; i++) {
+        struct rpc_chan *ch = rpc_link_chan(m->v[i].link);
+
+        if (ch != NULL)
+            (void)!rpc_send(ch, &out, 0);
+    }
+}
+
 #define JOINS_EVERY_MS 1000
 
 /* Lost rows are a second's joins: the next one says more. */

@@ -20,9 +20,7 @@
 #define TICKET_AGE_S 86400
 #define RANDOM_LEN   sodium_base64_ENCODED_LEN(16, sodium_base64_VARIANT_ORIGINAL)
 
-/* Sets the ticket's cookie; token "": deletes it. */
-static void page_ticket_cookie(struct router *r, const struct page_ask *a, const char *token,
-                        uint64_t start)
+void page_ticket_cookie(struct router *r, const struct page_ask *a, const char *token, uint64_t start)
 {
     struct buf *b = &r->ans.headers;
 
@@ -324,11 +322,13 @@ void page_done(struct router *r, struct rflow *rf)
     struct api_ticket t;
 
     assert(a != NULL && f->todo == FLOW_DONE);
-    if (ok && f->kind == FLOW_JOIN && f->token.device != 0 && !f->alien)
-        device_put_cookie(r, rf, a->name);
-    if (ok && f->alien) {
+    if (ok && f->kind == FLOW_JOIN && f->token.device != 0 && device_is_alien(r, rf)) {
         alien(r, rf, q);
-    } else if (a->act == ACT_LEAVE && (ok || f->result == FLOW_GONE)) {
+        return;
+    }
+    if (ok && f->kind == FLOW_JOIN && f->token.device != 0)
+        device_put_cookie(r, rf, a->name);
+    if (a->act == ACT_LEAVE && (ok || f->result == FLOW_GONE)) {
         page_ticket_cookie(r, a, "", 0);
         page_send_back(r, a, "?left=1");
     } else if (f->result == FLOW_INSIDE && a->had) { /* then it goes in with what it has */

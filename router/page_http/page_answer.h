@@ -41,6 +41,8 @@ struct page_view page_view_of(struct router *r, const struct page_ask *a,
                               const struct route_queue *q, enum page_state state);
 /* Into r->ans. v: all but nonce and key. */
 void page_show(struct router *r, struct page_view *v);
+/* Sets the ticket's cookie; token "": deletes it. start: the first position that was told; 0: none. */
+void page_ticket_cookie(struct router *r, const struct page_ask *a, const char *token, uint64_t start);
 /* 303. Cookies are in r->ans.headers already. */
 void page_send_to(struct router *r, const char *target);
 void page_send_back(struct router *r, const struct page_ask *a, const char *flag);

@@ -26,8 +26,9 @@ struct asked { /* content of a request */
     struct slice form;               /* body of a POST */
     bool has_token;
     struct token token;
-    struct token others; /* device 0: none; a ticket that another device may use */
-    char text[TOKEN_TEXT_LEN];
+    struct token others; /* device 0: none; a ticket that works with another device */
+    bool takes;          /* may be taken over by this one */
+    char text[TOKEN_TEXT_LEN]; /* text of the token, else of others */
     struct join_body join; /* body that it joins with */
     unsigned lane;
 };
@@ -77,19 +78,24 @@ static bool is_ticket(struct router *r, const struct asked *x, const char *p, si
     return routes_owner(r->routes, t->seg, &o) < 0 || o.queue == x->queue;
 }
 
-/* A ticket of another device is remembered for the page that says so. */
-static bool is_own(struct router *r, struct asked *x, const struct token *t)
+/* A ticket of another device is remembered, for the page that says so, or to be taken over. */
+static bool is_own(struct router *r, struct asked *x, const struct token *t, const char *text)
 {
-    if (SQ_LIKELY(t->device == 0) || device_of(r, x->q, t) != DEVICE_OTHER)
+    enum device_word word = SQ_LIKELY(t->device == 0) ? DEVICE_SAME : device_of(r, x->q, t);
+
+    if (word != DEVICE_OTHER && word != DEVICE_TAKES)
         return true;
-    if (x->others.device == 0)
+    if (x->others.device == 0 || word == DEVICE_TAKES) {
         x->others = *t;
+        x->takes = word == DEVICE_TAKES;
+        memcpy(x->text, text, TOKEN_TEXT_LEN);
+    }
     return false;
 }
 
 static bool take_token(struct router *r, struct asked *x, const char *p, size_t n)
 {
-    if (!is_ticket(r, x, p, n, &x->token) || !is_own(r, x, &x->token))
+    if (!is_ticket(r, x, p, n, &x->token) || !is_own(r, x, &x->token, p))
         return false;
     memcpy(x->text, p, TOKEN_TEXT_LEN);
     x->has_token = true;
@@ -266,6 +272,28 @@ static bool use_claim(struct router *r, struct httpd_req *req, struct asked *x)
     return true;
 }
 
+/* The link of an operator who lets another device take a ticket over. */
+static void read_link(struct router *r, struct asked *x)
+{
+    char text[TOKEN_TEXT_LEN + 1];
+
+    if (!x->has_token && page_own(x->q->query, "take", text, sizeof(text)) == TOKEN_TEXT_LEN &&
+        take_token(r, x, text, TOKEN_TEXT_LEN))
+        page_ticket_cookie(r, x->a, text, 0); /* taken over before */
+}
+
+/* The place is shown as soon as this router's map says that it is this device's. */
+static void take_over(struct router *r, struct httpd_req *req, struct asked *x)
+{
+    char text[TOKEN_TEXT_LEN + 1];
+
+    memcpy(text, x->text, TOKEN_TEXT_LEN);
+    text[TOKEN_TEXT_LEN] = '\0';
+    device_take(r, req, x->q, &x->others);
+    page_ticket_cookie(r, x->a, text, 0);
+    show(r, req, x, PAGE_UNAVAILABLE, 1000);
+}
+
 /* The ticket belongs to another device: nobody joins anew by looking. */
 static void show_other(struct router *r, struct httpd_req *req, struct asked *x)
 {
@@ -297,6 +325,8 @@ static void get(struct router *r, struct httpd_req *req, struct asked *x)
 
     if (!head)
         read_ticket(r, x, false);
+    if (!head && x->queue->map.bind == BIND_DEVICE)
+        read_link(r, x);
     if (!may_pass(r, req, x, looks && (claim || !x->has_token) ? LIMIT_JOIN : LIMIT_POLL))
         return;
     if (claim && !use_claim(r, req, x))
@@ -305,6 +335,8 @@ static void get(struct router *r, struct httpd_req *req, struct asked *x)
     over_ms = x->has_token ? ticket_over_ms(r, &x->token) : 0;
     if (over_ms > 0)
         show(r, req, x, PAGE_TOO_FAST, over_ms > 1000 ? over_ms : 1000);
+    else if (!x->has_token && x->takes)
+        take_over(r, req, x);
     else if (!x->has_token && !x->a->claimed && x->others.device != 0)
         show_other(r, req, x);
     else if (x->has_token)

@@ -25,6 +25,7 @@ struct world {
     uint16_t port;
     unsigned regs, places, place_frames, appends, append_frames, drops, busy;
     struct left_row left; /* the last of the last LEFT */
+    char device[80];      /* the last DEVICE, as text */
     struct append_req last_append;
     char last_subject[SUBJECT_TEXT_MAX + 1];
     uint64_t map_epoch; /* of the maps to come; 0 = 1 */
@@ -66,7 +67,8 @@ static struct { /* challenges of the queue in the next map and figures; told: jo
     const char *verify_url;
     struct suspect_row suspect; /* the first that the manager heard of */
 } challenged;
-static uint32_t queue_binds; /* enum queue_bind of the queue in the next map */
+static uint32_t queue_binds; /* enum queue_bind of the queue in the next map, */
+static const char *queue_moved; /* and its tickets that change their device */
 static char claim_file[100];
 static struct cfg_list allow_origins;    /* of the router */
 static struct cfg_list trusted_proxies;  /* likewise */
@@ -108,7 +110,7 @@ static void send_map(uint64_t from, uint64_t version, uint8_t state, bool with_n
                            .challenge_keys = challenged.keys, .suspects = challenged.suspects,
                            .suspects_from = 5, .suspects_places = 100, .verify_url = challenged.verify_url,
                            .verify_allow = "10.9.0.0/16,127.0.0.1", .verify_fallback = challenged.fallback,
-                           .bind = queue_binds };
+                           .bind = queue_binds, .moved = queue_moved };
     struct msg m = { .type = MSG_MAP };
 
     m.map = (struct msg_map) { .format = w.map_format,
@@ -149,11 +151,13 @@ static void mng_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
     cr_assert_eq(msg_decode(f->type, f->body, f->len, &w.arena, &m), 0);
     if (m.type == MSG_LEFT && m.left.n > 0)
         w.left = m.left.v[m.left.n - 1];
+    if (m.type == MSG_DEVICE)
+        snprintf(w.device, sizeof(w.device), "%llu-%u %s", (unsigned long long)m.device.seg, m.device.number, m.device.id);
     if (m.type == MSG_JOINS && m.joins.n > 0)
         challenged.told += m.joins.v[0].n;
     if (m.type == MSG_JOINS && m.joins.n_suspects > 0)
         challenged.suspect = m.joins.suspects[0];
-    if (m.type == MSG_LOAD || m.type == MSG_LEFT || m.type == MSG_JOINS)
+    if (m.type == MSG_LOAD || m.type == MSG_LEFT || m.type == MSG_JOINS || m.type == MSG_DEVICE)
         return;
     cr_assert_eq(m.type, MSG_ROUTER_REG);
     w.mng_ch = ch;

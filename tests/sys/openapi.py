@@ -121,6 +121,8 @@ def tickets(a):
     a.ask("POST", "/v1/queues/login/tickets", {"subject": "boris"}, 200)
     a.ask("GET", "/v1/admin/tickets/" + token, want=200)
     a.ask("GET", "/v1/admin/tickets/nonsense", want=404)
+    a.ask("POST", "/v1/admin/tickets/nonsense/rebind", want=404)
+    a.ask("POST", f"/v1/admin/tickets/{token}/rebind", want=409)
     return token
 
 

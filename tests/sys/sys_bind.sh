@@ -47,6 +47,34 @@ check_eq "  with its device only" "$(place bob "$T" "$R2")" "[\"other_device\",\
 other() { [ "$(join_as dora "$R" '{"subject":"carl"}' | field code)" = other_device ]; }
 wait_for 20 "  also by its name" other
 
+# ---- an operator lets another device take it over
+U=$(join_as fay | field token)
+at() { place fay "$U" | jq -c '.[1]'; }
+G=$(at)
+NU=$(http "$R/v1/tickets/$U" | field ticket)
+ctl() { "$BIN/segqctl" --dir "$C" "$@"; }
+said=$(ctl rebind "$NU")
+check "it says from and to: $said" grep -q "^ticket $NU of queue login: the device that joined -> the next one that shows it, until " <<<"$said"
+check "the log of operators has it" eval 'ctl audit | grep "tickets/$NU/rebind"'
+taken() { [ "$(place gus "$U" "$R2")" = "[\"waiting\",$G]" ]; }
+takes() { http -b "$DIR/gus" -c "$DIR/gus" "$R2/v1/tickets/$U" >/dev/null; taken; }
+wait_for 10 "the next device that shows it has its place" takes
+gone() { [ "$(place fay "$U")" = "[\"other_device\",\"$NU\"]" ]; }
+wait_for 5 "  the old one has not any more" gone
+check_eq "  nor has a third one" "$(place bob "$U")" "[\"other_device\",\"$NU\"]"
+link=$(ctl rebind "$NU" | sed 's/.* at a router: //')
+visit() { http "${LOOKS[@]}" -L -b "$DIR/hal" -c "$DIR/hal" "$R$1" | grep -q 'id="position"'; }
+by_link() { visit "$link" || visit /q/login; }
+wait_for 10 "by the link that it prints it is taken over at the page" by_link
+check_eq "  once" "$(http -o /dev/null -w '%{http_code}' "${LOOKS[@]}" "$R2$link")" 403
+pid=$(pid_of queuemng)
+kill -KILL "$pid"
+wait_for 20 "the manager comes back" restarted queuemng "$pid"
+wait_for 20 "  and answers" eval 'ctl status >/dev/null 2>&1'
+kill -KILL "$(pid_of router.1)"
+kept() { [ "$(place hal "$U" "$R2")" = "[\"waiting\",$G]" ] && [ "$(place gus "$U" "$R2" | jq -r '.[0]')" = other_device ]; }
+wait_for 20 "  and a router that remembers nothing knows whose it is" kept
+
 # ---- the page, the pass, the gate
 check_eq "the page says so, and to whom to turn" "$(http "${LOOKS[@]}" -b "segq_ticket=$T" "$R/q/login" | grep -oE 'class="other_device"|<code>[0-9-]+' | tr -d '\n')" "class=\"other_device\"<code>$N"
 check "the queue opens" "$BIN/segqctl" --dir "$C" queue set login state=open

@@ -239,6 +239,10 @@ said "  from -> to" 'challenge'
 page=docs/devices.md
 type_in "a ticket of one device, typed" '  - name: login' "s|^segqctl|'$BIN/segqctl' --dir '$C'|"
 said "  is refused another" '"code":"other_device",.*"ticket":"[0-9]+-[0-9]+"'
+printf 'TOKEN=%s\n' "$(sed -n 's/.*"token":"\([^"]*\).*/\1/p' "$DIR/out" | head -n 1)" >"$DIR/typed_token"
+type_in "an operator helps, typed" '**An operator helps**' "1i . ./typed_token
+s|^segqctl|'$BIN/segqctl' --dir '$C'|"
+said "  from -> to" '^ticket [0-9]+-[0-9]+ of queue login: the device that joined -> the next one that shows it, until '
 "$BIN/segqctl" --dir "$C" queue set login bind=none >"$DIR/out" 2>&1
 
 # ---- growing: another router and another segment node

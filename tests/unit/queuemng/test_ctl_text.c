@@ -223,7 +223,7 @@ static void say_all(const json_t *doc)
     static const view_fn others[] = { view_place, view_forget, view_drain,
                                       view_metrics_and_moves, view_tasks_of, view_task_trouble,
                                       view_endpoints, view_probe, view_away, view_detail,
-                                      view_deleted, view_held, view_left };
+                                      view_deleted, view_held, view_left, view_rebind };
 
     for (const struct cmd *d = ctl_cmds; d->words != NULL; d++) {
         if (d->view != NULL)

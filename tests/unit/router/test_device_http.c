@@ -5,6 +5,7 @@
 static void set_up(void)
 {
     queue_binds = BIND_DEVICE;
+    queue_moved = NULL;
     pass_setup();
 }
 
@@ -157,6 +158,58 @@ Test(device_http, without_bind_nothing_is_asked_of_it)
     cr_expect_eq(call("GET", mine, ""), 200, "a ticket from before works with any");
 }
 
+/* ---- another device takes it over ---- */
+
+Test(device_http, the_next_device_takes_a_ticket_over_once)
+{
+    char mine[100], secret[DEVICE_LEN + 1], taker[DEVICE_LEN + 1], line[100], id[DEVICE_LEN + 1];
+
+    cr_assert_eq(call("POST", JOINS, ""), 201);
+    strcpy(secret, cookie());
+    strcpy(mine, path());
+    queue_moved = "1-9 1000 -\n1-0 4000000000 -\n";
+    new_map(6);
+    cr_expect_eq(call_with("GET", mine, with(secret), ""), 200, "it has it until then");
+    cr_expect_str_eq(w.device, "");
+    cr_expect_eq(call("GET", mine, ""), 503);
+    strcpy(taker, cookie());
+    cr_assert_eq(strlen(taker), DEVICE_LEN);
+    device_id(taker, id);
+    UNTIL(w.device[0] != '\0');
+    snprintf(line, sizeof(line), "1-0 %s", id);
+    cr_expect_str_eq(w.device, line, "the manager is told");
+    cr_expect_eq(call_with("GET", mine, with(SECRET), ""), 503, "nobody has it yet");
+    cr_expect_str_eq(cookie(), SECRET);
+    snprintf(line, sizeof(line), "1-0 4000000000 %s\n", id);
+    queue_moved = line;
+    new_map(7);
+    cr_expect_eq(call_with("GET", mine, with(taker), ""), 200);
+    cr_expect_eq(call_with("GET", mine, with(secret), ""), 403, "the old one has lost it");
+    cr_expect_eq(call_with("GET", mine, with(SECRET), ""), 403, "the other one was late");
+    queue_moved = "1-0 1000 -\n";
+    new_map(8);
+    cr_expect_eq(call_with("GET", mine, with(SECRET), ""), 403, "too late");
+    cr_expect_eq(call_with("GET", mine, with(secret), ""), 200);
+}
+
+Test(device_http, a_pass_and_a_name_go_with_the_ticket)
+{
+    struct bound b = { .device = "AAAAAAAAAAAAAAAAAAAAAA" };
+    int64_t now = router_wall_s();
+    struct pass_claims c = { .iss = "segq", .aud = "login", .lane = "default", .seg = 1, .number = 0,
+                             .iat_s = now, .exp_s = now + 300, .bound = &b };
+    char lines[2000], id[DEVICE_LEN + 1], line[100];
+
+    device_id(SECRET, id);
+    snprintf(line, sizeof(line), "1-0 4000000000 %s\n", id);
+    snprintf(lines, sizeof(lines), "Cookie: segq_pass=%s; " COOKIE "=" SECRET "\r\n", pass_of(&c));
+    cr_expect_eq(call_with("GET", "/v1/verify?queue=login", lines, ""), 403);
+    queue_moved = line;
+    new_map(6);
+    cr_expect_eq(call_with("GET", "/v1/verify?queue=login", lines, ""), 204);
+    cr_expect_eq(call_with("POST", JOINS, with(SECRET), "{\"subject\":\"alien\"}"), 200, "%s", got);
+}
+
 /* ---- the page ---- */
 
 #define LOOKS "Sec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n"
@@ -183,6 +236,24 @@ Test(device_http, the_page_shows_its_own_place_only)
     cr_expect_eq(call_with("POST", "/q/login/join", line, "key=0123456789abcdef"), 303);
     cr_expect_eq(w.appends, 2, "a place of its own");
     cr_expect_eq(strlen(cookie()), DEVICE_LEN);
+}
+
+Test(device_http, a_link_takes_a_ticket_over_at_the_page)
+{
+    char token[TOKEN_TEXT_LEN + 1] = { 0 }, secret[DEVICE_LEN + 1], page[200], line[400];
+    struct token t = { .seg = 1, .number = 7, .client = CLIENT_BROWSER, .device = 1 };
+
+    token_write(&t, &w.r->keys.token, token);
+    snprintf(page, sizeof(page), "/q/login?take=%s", token);
+    cr_expect_eq(call_with("GET", page, LOOKS, ""), 403, "it is not open");
+    queue_moved = "1-7 4000000000 -\n";
+    new_map(6);
+    cr_expect_eq(call_with("GET", page, LOOKS, ""), 503);
+    strcpy(secret, cookie());
+    cr_expect_eq(strlen(secret), DEVICE_LEN);
+    snprintf(line, sizeof(line), "Set-Cookie: segq_ticket=%s;", token);
+    cr_expect_not_null(strstr(got, line));
+    cr_expect_eq(w.appends, 0);
 }
 
 /* ---- the gate ---- */

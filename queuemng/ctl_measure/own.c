@@ -51,19 +51,19 @@ static int take_ports(struct own *o, struct err *e)
 static int write_config(const struct own *o, enum own_proc which, struct err *e)
 {
     static const char *const own_keys[] = {
-        "create_keys: true\ndata_dir: %1$s/manager\nadmin_token_file: %1$s/admin.token\nqueues:\n"
+        "create_keys: true\ndata_dir: '%1$s/manager'\nadmin_token_file: '%1$s/admin.token'\nqueues:\n"
         "  - {name: line, release_per_s: 0, fallback_per_s: 0, direct_entry: false}\n"
         "  - {name: door, release_per_s: 1000000, max_rise_per_s: 0, direct_entry: false}\n",
-        "create_keys: true\npass_key_file: %1$s/pass.key\njournal_dir: %1$s/journal\nnode: measured\n",
+        "create_keys: true\npass_key_file: '%1$s/pass.key'\njournal_dir: '%1$s/journal'\nnode: measured\n",
         "create_keys: true\njoin_limit_per_s: 0\npoll_limit_per_s: 0\nbad_limit_per_s: 0\nconns_per_addr: 0\n",
     };
-    char text[1600], more[900], path[100], managers[60] = "";
+    char text[8 * OWN_DIR_MAX], more[4 * OWN_DIR_MAX], path[OWN_DIR_MAX + 40], managers[60] = "";
     int n;
 
     if (which != OWN_MANAGER)
         snprintf(managers, sizeof(managers), "managers: ['127.0.0.1:%u']\n", o->port[2 * OWN_MANAGER]);
     snprintf(more, sizeof(more), own_keys[which], o->dir);
-    n = snprintf(text, sizeof(text), "secret_file: %s/secret\nlisten: 127.0.0.1:%u\nadmin: 127.0.0.1:%u\n%s%s",
+    n = snprintf(text, sizeof(text), "secret_file: '%s/secret'\nlisten: 127.0.0.1:%u\nadmin: 127.0.0.1:%u\n%s%s",
                  o->dir, o->port[2 * which], o->port[2 * which + 1], managers, more);
     snprintf(path, sizeof(path), "%s/%s.yaml", o->dir, names[which]);
     return file_replace(path, text, (size_t)n, e);
@@ -105,7 +105,7 @@ static void become(const char *program, const char *config, int log, pid_t paren
 
 static int start(struct own *o, enum own_proc which, struct err *e)
 {
-    char program[PATH_MAX], config[100], log[100];
+    char program[PATH_MAX], config[OWN_DIR_MAX + 40], log[OWN_DIR_MAX + 40];
     pid_t parent = getpid();
     int rc = find_program(which, program, e), fd;
 
@@ -134,7 +134,11 @@ int own_up(struct own *o, struct err *e)
     int rc;
 
     *o = (struct own){ .dir = "" };
-    snprintf(o->dir, sizeof(o->dir), "%.40s/segq-measure.XXXXXX", tmp != NULL && tmp[0] == '/' ? tmp : "/tmp");
+    if (tmp == NULL || tmp[0] != '/')
+        tmp = "/tmp";
+    if (strlen(tmp) > OWN_DIR_MAX - 30)
+        return err_set(e, SQ_ETOOBIG, "TMPDIR: at most %d characters", OWN_DIR_MAX - 30);
+    snprintf(o->dir, sizeof(o->dir), "%s/segq-measure.XXXXXX", tmp);
     if (mkdtemp(o->dir) == NULL) {
         rc = err_set(e, SQ_ESYS, "%s: %s", o->dir, strerror(errno));
         o->dir[0] = '\0';
@@ -148,7 +152,7 @@ int own_up(struct own *o, struct err *e)
 
 static void last_line(const char *dir, const char *name, char *out, size_t cap)
 {
-    char path[100], line[300];
+    char path[OWN_DIR_MAX + 40], line[300];
     FILE *f;
 
     snprintf(path, sizeof(path), "%s/%s.log", dir, name);

@@ -9,10 +9,12 @@
 
 #include "common/base/err.h"
 
+#define OWN_DIR_MAX 240
+
 enum own_proc { OWN_MANAGER, OWN_NODE, OWN_ROUTER, OWN_PROCS };
 
 struct own {
-    char dir[64];              /* "": none */
+    char dir[OWN_DIR_MAX];     /* "": none */
     pid_t pid[OWN_PROCS];      /* 0: none */
     uint16_t port[2 * OWN_PROCS]; /* each one's, and its admin port */
 };

@@ -277,6 +277,7 @@
       ring();
     });
     line.on('gone', end);
+    line.on('refused', end); /* the ticket works with another device now */
     line.start(d.after);
     document.addEventListener('visibilitychange', look);
     $('leave').addEventListener('submit', e => {

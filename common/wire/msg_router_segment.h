@@ -105,6 +105,8 @@ struct drop_req {
     uint64_t heir_hash; /* 0; else it leaves only if it waits, because a ticket with this subject
                          * replaces it; a name of its own must be the same */
 };
+/* heir_hash: it leaves unless its pass was handed out: a place of several (flow/places.h). */
+#define DROP_UNLESS_ADMITTED UINT64_MAX
 
 enum drop_state {
     DROP_OK,

@@ -110,6 +110,18 @@ static void tickets(const struct http_req *q, struct api_req *out, struct slice 
     out->call = q->method == HTTP_GET ? API_EVENTS : API_BAD_METHOD;
 }
 
+/* "", "/{group}" */
+static void places(const struct http_req *q, struct api_req *out, struct slice rest)
+{
+    out->open = true;
+    if (rest.n == 0) {
+        only_post(q, out, API_PLACES);
+    } else if (BEGINS(&rest, "/") && one_part(rest)) {
+        ticket(q, out, rest);
+        out->call = out->call == API_BAD_METHOD ? out->call : API_PLACE_GROUP;
+    }
+}
+
 /* "images/tasks", "ride/7/tasks/...": where the queue's name ends; 0: nowhere. */
 static size_t end_of_name(struct slice p)
 {
@@ -291,6 +303,8 @@ void api_route(const struct http_req *q, struct api_req *out)
         *out = (struct api_req) { .call = API_SCHEDULES, .arg = p };
     else if (BEGINS(&p, "/v1/groups/"))
         *out = (struct api_req) { .call = API_SCHEDULES, .arg = p, .group = true };
+    else if (BEGINS(&p, "/v1/places"))
+        places(q, out, p);
     else if (IS(p, "/v1/verify"))
         only_read(q, out, API_VERIFY);
     else if (IS(p, "/v1/session"))

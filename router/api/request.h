@@ -23,6 +23,8 @@ enum api_call {
     API_TASK,  /* /v1/tasks/... */
     API_PERMIT, API_PERMIT_ONE, /* some of these two: router/calls/join.h */
     API_SCHEDULES, /* /v1/schedules/{queue}/..., /v1/groups/{queue}/..., likewise */
+    API_PLACES, /* POST /v1/places: a join */
+    API_PLACE_GROUP, /* GET, DELETE /v1/places/{group} */
     API_CALL,  /* /v1/call/{endpoint}/..., /v1/route/{route}/... */
     API_COMPAT, /* /compat/v1/..., router/compat: one of the others, in other words */
     API_HEALTH,

@@ -265,7 +265,7 @@ static const char *const reasons[GONE_NREASONS] = {
     [GONE_LOST] = "segment_lost",
 };
 
-static const char *gone_word(unsigned why)
+const char *api_gone_word(unsigned why)
 {
     return reasons[why < GONE_NREASONS ? why : GONE_FINISHED];
 }
@@ -284,12 +284,19 @@ static const struct {
                      "the ticket to be replaced has a subject: the claim must name it (sub)" },
 };
 
+enum api_problem api_flow_problem(const struct flow *f)
+{
+    bool one = f->result < ARRAY_LEN(failures) && failures[f->result].detail != NULL;
+
+    return one ? failures[f->result].problem : API_QUEUE_UNAVAILABLE;
+}
+
 void api_failed(struct api_ans *a, const struct flow *f, uint32_t wait_s, uint64_t salt)
 {
     if (f->result == FLOW_GONE) {
         begin(a, 410, problems[API_TICKET_GONE].code, "this ticket is over", salt);
         ADD(&a->body, ",\"reason\":\"");
-        buf_str(&a->body, gone_word(f->reason));
+        buf_str(&a->body, api_gone_word(f->reason));
         ADD(&a->body, "\"}");
     } else if (f->result < ARRAY_LEN(failures) && failures[f->result].detail != NULL) {
         api_problem(a, failures[f->result].problem, failures[f->result].detail, salt);
@@ -470,9 +477,9 @@ void api_permit_over(struct api_ans *a, const char *token, enum gone_reason why)
     a->told.permit = true;
     api_tell_name(&a->told, token, TOKEN_TEXT_LEN);
     a->told.state = "finished";
-    a->told.reason = gone_word(why);
+    a->told.reason = api_gone_word(why);
     ADD(&a->body, "\",\"state\":\"finished\",\"reason\":\"");
-    buf_str(&a->body, gone_word(why));
+    buf_str(&a->body, api_gone_word(why));
     ADD(&a->body, "\"}");
 }
 

@@ -153,6 +153,9 @@ void api_permit_over(struct api_ans *a, const char *token, enum gone_reason why)
 uint32_t api_words(const struct api_ticket *t);
 /* 204: this router takes no further listeners now. */
 void api_no_listener(struct api_ans *a, uint64_t salt);
+const char *api_gone_word(unsigned why); /* enum gone_reason */
+/* Problem of a join that got no ticket. */
+enum api_problem api_flow_problem(const struct flow *f);
 /* A flow that ended with something else than a ticket. wait_s: Retry-After where its node is awaited. */
 void api_failed(struct api_ans *a, const struct flow *f, uint32_t wait_s, uint64_t salt);
 

@@ -193,6 +193,13 @@ void flow_leave(struct flow *f, struct routes *r, const struct token *t, msec_t 
     next_poll(f, r, now_ms);
 }
 
+void flow_give_up(struct flow *f, struct routes *r, const struct token *t, msec_t now_ms)
+{
+    start(f, FLOW_LEAVE, *t, now_ms);
+    f->spares = true;
+    next_poll(f, r, now_ms);
+}
+
 static bool hears(const struct replicas *known, node_no node)
 {
     const struct stream *st = map_get_ptr(&known->streams, node);
@@ -392,7 +399,7 @@ void flow_drop_ans(struct flow *f, struct routes *r, const struct drop_ans *a, m
         if (f->step != REPLACE_NONE)
             replace_dropped(f, r, (enum drop_state)a->state, now_ms);
         else
-            flow_end(f, FLOW_OK);
+            flow_end(f, a->state == DROP_INSIDE ? FLOW_INSIDE : FLOW_OK);
         break;
     case DROP_BUSY:
         flow_wait_fence(f, now_ms);

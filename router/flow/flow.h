@@ -54,7 +54,7 @@ enum flow_result {
     FLOW_UNAVAIL,    /* 503 queue_unavailable */
     /* a replacement failed; the older ticket is unchanged: */
     FLOW_OTHER,      /* 404 ticket_unknown: it is another queue's */
-    FLOW_INSIDE,     /* 409 conflict: it was let in */
+    FLOW_INSIDE,     /* 409 conflict: it was let in; also a leave that spares it */
     FLOW_NAMED,      /* 403 not_eligible: it has another subject than the join */
 };
 
@@ -97,6 +97,7 @@ struct flow {
     bool old_gone;          /* with `reason` */
     node_no old_node;       /* node that has said that the older ticket does not wait (any more) */
     uint8_t undone;         /* REPLACE_UNDO: enum flow_result: its end */
+    bool spares;            /* leave: only unless it was admitted; then FLOW_INSIDE */
     /* session */
     uint8_t command; /* enum sess_command */
     int64_t until_s; /* extend: the end that is asked for; then: the end of the session. Use:
@@ -125,6 +126,8 @@ void flow_replace(struct flow *f, struct routes *r, const struct route_queue *q,
 void flow_poll(struct flow *f, struct routes *r, struct replicas *known, const struct token *t,
                msec_t now_ms);
 void flow_leave(struct flow *f, struct routes *r, const struct token *t, msec_t now_ms);
+/* A leave of a ticket that was not admitted. */
+void flow_give_up(struct flow *f, struct routes *r, const struct token *t, msec_t now_ms);
 /* The leave of a ticket of which `known` has heard (leaves.h) begins at a node that has not heard of
  * it since it is reached. *i: as leaves_next(). False: there is no further one. */
 bool flow_leave_again(struct flow *f, struct routes *r, struct replicas *known, uint32_t *i,
@@ -173,6 +176,8 @@ static inline const struct token *flow_ticket(const struct flow *f)
 /* FLOW_ASK: the subject of the ticket that replaces the one that a drop names; 0: none does. */
 static inline uint64_t flow_heir(const struct flow *f)
 {
+    if (SQ_UNLIKELY(f->spares))
+        return DROP_UNLESS_ADMITTED;
     return f->step == REPLACE_LEAVE || f->step == REPLACE_CLEAR ? f->token.subject_hash : 0;
 }
 

@@ -17,6 +17,7 @@ struct listening;
 struct renewal;
 struct pass_use;
 struct contact_ask;
+struct places_call;
 struct rflow;
 
 /* Makes the answer of how a flow has ended, in r->ans. Set by the caller that starts the flow. */
@@ -37,6 +38,8 @@ struct rflow { /* pooled: a poll allocates nothing */
     struct contact_ask *contact; /* owned; FLOW_CONTACT */
     enum { RFLOW_CALL, RFLOW_LOOKS, RFLOW_WATCHED } as; /* LOOKS: for somebody who listens: no request; WATCHED: a
                               * join where suspects are looked for */
+    struct places_call *places; /* ref: place `place` of these asks; set by whoever made them */
+    uint8_t place;
     struct listening *listening; /* ref: who; NULL: it is no look, or its client has gone */
     uint64_t listen_id, last_told; /* for a request to listen: gate_listener(), its Last-Event-ID */
     const char *pass; /* ref, during the answer's call only */

@@ -8,6 +8,7 @@
 #include "router/calls/contact.h"
 #include "router/calls/events.h"
 #include "router/calls/join.h"
+#include "router/calls/places.h"
 #include "router/calls/session.h"
 #include "router/calls/site_check.h"
 #include "router/calls/ticket.h"
@@ -51,6 +52,7 @@ static const uint8_t budget_of[] = {
     [API_TASKS] = LIMIT_NKINDS,      [API_TASK] = LIMIT_NKINDS, /* tasking/request.c */
     [API_PERMIT] = LIMIT_JOIN,       [API_PERMIT_ONE] = LIMIT_POLL,
     [API_CALL] = LIMIT_NKINDS,       [API_SCHEDULES] = LIMIT_NKINDS,
+    [API_PLACES] = LIMIT_JOIN,       [API_PLACE_GROUP] = LIMIT_POLL,
     [API_START] = LIMIT_POLL,        [API_HEALTH] = LIMIT_NKINDS,
     [API_READY] = LIMIT_NKINDS,      [API_BAD_METHOD] = LIMIT_BAD,
     [API_BAD_PATH] = LIMIT_BAD,      [API_NO_PATH] = LIMIT_BAD,
@@ -135,6 +137,12 @@ static bool start(struct router *r, struct httpd_req *req, const struct http_req
         if (r->tasking == NULL)
             return page_nothing(r, req, q);
         task_request(r->tasking, req, q, a, servers);
+        return true;
+    case API_PLACES:
+    case API_PLACE_GROUP:
+        if (!r->cfg->join_groups)
+            return page_nothing(r, req, q);
+        places_start(r, req, q, a->arg);
         return true;
     case API_PERMIT_ONE:
         permit_one(r, req, q, a->arg);
@@ -292,6 +300,8 @@ static void on_gone(void *ctx, struct httpd_req *req, void *user)
         site_held_gone(user);
     else if (*(const enum waiter *)user == WAITS_TASK)
         left_now(user);
+    else if (*(const enum waiter *)user == WAITS_PLACES)
+        places_gone(user);
     else
         rflow_client_gone(user);
 }

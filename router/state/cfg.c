@@ -120,6 +120,9 @@ const struct cfg_key router_keys[] = {
       .reload = true, .help = "requests of this kind that one address may send at once" },
     { K(limit_table_entries), .type = CFG_INT, .def = "65536", .min = 8, .max = 16777216,
       .help = "addresses that the limits remember, 32 bytes each; and tickets, 16 bytes each" },
+    { K(join_groups), .type = CFG_BOOL, .def = "false", .reload = true,
+      .help = "one person may join several queues at once (POST /v1/places) and takes the first turn; "
+              "the other places are given up" },
     { K(verify_cache), .type = CFG_INT, .def = "16384", .min = 4, .max = 16777216,
       .help = "verified passes that are remembered, 540 bytes each" },
     { K(claim_keys), .type = CFG_OBJS, .def = "", .max = 16, .reload = true,

@@ -28,6 +28,7 @@ struct router_cfg {
     double join_limit_per_s, poll_limit_per_s, bad_limit_per_s; /* 0: not limited */
     int64_t join_burst, poll_burst, bad_burst, conns_per_addr, limit_table_entries;
     int64_t ticket_poll_times; /* 0: not limited */
+    bool join_groups;
     int64_t verify_cache;
     struct cfg_list claim_keys; /* struct cfg_claim_key */
     bool subject_needs_claim;

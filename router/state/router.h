@@ -35,7 +35,7 @@ struct page_room;
 struct tasking;
 
 /* First member behind httpd's user pointer of a request; not behind that of an open answer. */
-enum waiter { WAITS_FLOW, WAITS_TASK, WAITS_PASSING, WAITS_UPLOAD, WAITS_SITE };
+enum waiter { WAITS_FLOW, WAITS_TASK, WAITS_PASSING, WAITS_UPLOAD, WAITS_SITE, WAITS_PLACES };
 
 enum site_result { SITE_ASKED, SITE_GOOD, SITE_REFUSED, SITE_USED, SITE_FALLBACK, SITE_NRESULTS };
 

@@ -67,6 +67,16 @@ static enum drop_state may_replace(const struct location *s, uint64_t heir_hash)
                : DROP_NAMED;
 }
 
+/* May it be given up, for a place of the same person elsewhere? Under rebuild a ticket without a
+ * record was not released, as far as anybody was told. */
+static enum drop_state may_give_up(const struct segtab *t, const struct location *s)
+{
+    const struct session *x = sessions_find(&s->seg->b.released, s->id);
+    bool inside = x != NULL && x->state == SESSION_ADMITTED && x->expires_ms > t->now.now_ms;
+
+    return inside ? DROP_INSIDE : DROP_OK;
+}
+
 static void drop_one(struct segtab *t, enum found k, const struct location *s,
                      uint64_t heir_hash, struct drop_ans *a)
 {
@@ -82,7 +92,9 @@ static void drop_one(struct segtab *t, enum found k, const struct location *s,
         a->state = DROP_BUSY;
         t->n.busy++;
     } else {
-        a->state = SQ_UNLIKELY(heir_hash != 0) ? may_replace(s, heir_hash) : DROP_OK;
+        a->state = SQ_LIKELY(heir_hash == 0)           ? DROP_OK
+                   : heir_hash == DROP_UNLESS_ADMITTED ? may_give_up(t, s)
+                                                       : may_replace(s, heir_hash);
         if (SQ_LIKELY(a->state == DROP_OK))
             drop_here(t, s);
     }

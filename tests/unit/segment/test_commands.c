@@ -218,6 +218,39 @@ Test(commands, an_ended_session_is_not_renewed)
 }
 
 /* A manager that has given the node up counts on it. */
+/* 0 to 4 are released, the others wait. */
+Test(commands, a_place_of_several_is_given_up_unless_it_was_admitted)
+{
+    struct drop_req q[] = { { 1, 0, DROP_UNLESS_ADMITTED }, { 1, 1, DROP_UNLESS_ADMITTED },
+                            { 1, 9, DROP_UNLESS_ADMITTED }, { 1, 9, DROP_UNLESS_ADMITTED } };
+    struct drop_ans a[4];
+
+    cr_assert_eq(pass_until(0, 0), t0 + 10);
+    segtab_drop(r->t[0], r->now, q, 4, a);
+    cr_expect_eq(a[0].state, DROP_INSIDE, "its pass was made");
+    for (int i = 1; i < 4; i++)
+        cr_expect_eq(a[i].state, DROP_OK, "%d: released, waiting, over", i);
+    cr_expect_eq(pass_until(0, 0), t0 + 10, "it is as it was");
+    cr_expect_eq(rig_poll(r, 0, 1, 1).state, PLACE_GONE, "its turn was not taken");
+    cr_expect_eq(rig_poll(r, 0, 1, 9).state, PLACE_GONE);
+    rig_run(r, 12000);
+    segtab_drop(r->t[0], r->now, q, 1, a);
+    cr_expect_eq(a[0].state, DROP_OK, "its time is over");
+}
+
+/* 2 did not come within its 2 s, and returns. */
+Test(commands, a_place_of_several_is_given_up_while_it_returns)
+{
+    struct drop_req q = { 1, 2, DROP_UNLESS_ADMITTED };
+    struct drop_ans a;
+
+    rig_run(r, 3000);
+    cr_assert_eq(rig_poll(r, 0, 1, 2).state, PLACE_WAITING);
+    segtab_drop(r->t[0], r->now, &q, 1, &a);
+    cr_expect_eq(a.state, DROP_OK);
+    cr_expect_eq(rig_poll(r, 0, 1, 2).state, PLACE_GONE);
+}
+
 Test(commands, without_a_manager_sessions_keep_their_bound)
 {
     int64_t word;

@@ -1,0 +1,119 @@
+/* places.c: see places.h. */
+#include "router/flow/places.h"
+
+#include <assert.h>
+
+#define IS(x)   (1u << PLACE_IS_##x)
+#define NEITHER (IS(UNKNOWN) | IS(WAITING) | IS(INSIDE)) /* admitted, nor over */
+
+/* Bits of the places that are one of `set`. */
+static uint8_t those(const struct places *p, unsigned set)
+{
+    uint8_t m = 0;
+
+    for (unsigned i = 0; i < p->n; i++)
+        m |= (uint8_t)((set >> p->v[i].is & 1) << i);
+    return m;
+}
+
+void places_begin(struct places *p, enum places_step step)
+{
+    assert(p->n > 0 && p->n <= PLACES_MAX);
+    p->step = (uint8_t)step;
+    p->asks = (uint8_t)((1u << p->n) - 1);
+}
+
+unsigned places_first(const struct places *p)
+{
+    unsigned i = 0;
+
+    while (i < p->n && p->v[i].is != PLACE_IS_ADMITTED)
+        i++;
+    return i;
+}
+
+static void left(struct one_place *v, const struct flow *f)
+{
+    if (f->result == FLOW_OK || f->result == FLOW_GONE) {
+        v->is = PLACE_IS_OVER;
+        v->reason = f->result == FLOW_OK ? (uint8_t)GONE_LEFT : f->reason;
+    } else {
+        v->is = f->result == FLOW_INSIDE ? PLACE_IS_INSIDE : PLACE_IS_UNKNOWN;
+    }
+}
+
+static void seen(struct one_place *v, const struct flow *f)
+{
+    v->is = PLACE_IS_UNKNOWN;
+    v->poll_after_ms = 0;
+    if (f->result == FLOW_GONE) {
+        v->is = PLACE_IS_OVER;
+        v->reason = f->reason;
+    } else if (f->result == FLOW_OK || f->result == FLOW_EXISTING) {
+        v->is = f->admitted ? PLACE_IS_ADMITTED : PLACE_IS_WAITING;
+        v->position = f->position;
+        v->early = f->position == 0 && f->no_place == NO_PLACE_EARLY;
+        v->poll_after_ms = f->admitted ? 0 : f->poll_after_ms;
+    }
+}
+
+void places_said(struct places *p, unsigned i, const struct flow *f)
+{
+    assert(i < p->n && (p->asks >> i & 1) != 0 && f->todo == FLOW_DONE);
+    if (p->step == PLACES_JOIN)
+        p->v[i].token = f->token;
+    if (p->step == PLACES_GIVE_UP || p->step == PLACES_LOSE || p->step == PLACES_LEAVE)
+        left(&p->v[i], f);
+    else
+        seen(&p->v[i], f);
+}
+
+static void go(struct places *p, enum places_step step, unsigned asks)
+{
+    p->step = (uint8_t)step;
+    p->asks = (uint8_t)asks;
+}
+
+/* Goes one step on; it may ask nothing. */
+static void on(struct places *p)
+{
+    unsigned first = places_first(p);
+    bool open = those(p, NEITHER) != 0;
+
+    switch ((enum places_step)p->step) {
+    case PLACES_LOOK:
+    case PLACES_JOIN: /* all were joined; one may be in already (direct entry) */
+        if (first == p->n)
+            go(p, PLACES_DONE, 0);
+        else
+            go(p, PLACES_GIVE_UP, those(p, NEITHER));
+        break;
+    case PLACES_GIVE_UP:
+        if (those(p, IS(UNKNOWN)) != 0)
+            go(p, PLACES_FAILED, 0);
+        else
+            go(p, PLACES_CONFIRM, those(p, IS(INSIDE)));
+        break;
+    case PLACES_CONFIRM:
+        if (open)
+            go(p, PLACES_FAILED, 0);
+        else
+            go(p, PLACES_LOSE, those(p, IS(ADMITTED)) & ~(1u << first));
+        break;
+    case PLACES_LOSE:
+        if (open)
+            go(p, PLACES_FAILED, 0);
+        else
+            go(p, PLACES_TAKE, 1u << first);
+        break;
+    default:
+        go(p, open ? PLACES_FAILED : PLACES_DONE, 0);
+    }
+}
+
+void places_next(struct places *p)
+{
+    do
+        on(p);
+    while (p->asks == 0 && p->step < PLACES_DONE);
+}

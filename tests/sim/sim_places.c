@@ -1,0 +1,161 @@
+/* sim_places.c: I12: of a person's places in several queues at most one has its pass told, and one has,
+ * if its turn came and the person comes for it. Several routers call at once, die amid a call, hear
+ * old news; messages are lost on their way and on their way back; turns lapse. Places are what a segment
+ * makes of them (tests/unit/segment/test_commands.c has the real one): written down before it answers. */
+#include "tests/lib/criterion.h"
+
+#include <stdlib.h>
+
+#include "common/base/rng.h"
+#include "router/flow/places.h"
+
+#define ROUTERS 3
+#define ROUNDS  400
+#define SEEDS   4000
+
+enum at { WAITS, READY, ADMITTED, OVER };
+
+struct world {
+    struct rng rng;
+    unsigned n;
+    enum at at[PLACES_MAX];
+    struct places call[ROUTERS];
+    bool runs[ROUTERS];
+    uint8_t left[ROUTERS]; /* asks of the step that have no answer yet */
+    unsigned told;         /* a bit for each place whose pass was told */
+    bool came, faults;
+};
+
+static bool chance(struct world *w, unsigned percent)
+{
+    return rng_below(&w->rng, 100) < percent;
+}
+
+/* What the segment makes of it. */
+static void effect(struct world *w, unsigned i, enum places_step step, struct flow *f)
+{
+    enum at *at = &w->at[i];
+
+    *f = (struct flow){ .kind = FLOW_POLL, .todo = FLOW_DONE, .result = FLOW_OK };
+    if (step == PLACES_GIVE_UP) {
+        f->result = *at == ADMITTED ? FLOW_INSIDE : FLOW_OK;
+        *at = *at == ADMITTED ? ADMITTED : OVER;
+    } else if (step == PLACES_LOSE) {
+        *at = OVER;
+    } else if (*at == OVER) {
+        f->result = FLOW_GONE;
+        f->reason = GONE_LEFT;
+    } else if (*at == WAITS || (w->faults && step == PLACES_LOOK && chance(w, 20))) {
+        f->position = 1; /* a router may answer this from what it heard a while ago */
+    } else {
+        *at = ADMITTED;
+        f->admitted = w->came = true;
+    }
+}
+
+static void ended(struct world *w, unsigned r)
+{
+    struct places *p = &w->call[r];
+    enum places_step was = (enum places_step)p->step;
+
+    places_next(p);
+    w->left[r] = p->asks;
+    w->runs[r] = p->step < PLACES_DONE;
+    if (p->step == PLACES_DONE && was == PLACES_TAKE && places_first(p) < p->n)
+        w->told |= 1u << places_first(p);
+}
+
+static void one_ask(struct world *w, unsigned r)
+{
+    unsigned i = (unsigned)rng_below(&w->rng, w->n);
+    struct flow f, none = { .kind = FLOW_POLL, .todo = FLOW_DONE, .result = FLOW_UNAVAIL };
+    bool lost = w->faults && chance(w, 4), unheard = w->faults && chance(w, 4);
+
+    if ((w->left[r] >> i & 1) == 0)
+        return;
+    if (!lost)
+        effect(w, i, (enum places_step)w->call[r].step, &f);
+    places_said(&w->call[r], i, lost || unheard ? &none : &f);
+    w->left[r] &= (uint8_t)~(1u << i);
+    if (w->left[r] == 0)
+        ended(w, r);
+}
+
+static void begin(struct world *w, unsigned r)
+{
+    w->call[r] = (struct places){ .n = (uint8_t)w->n };
+    places_begin(&w->call[r], PLACES_LOOK);
+    w->left[r] = w->call[r].asks;
+    w->runs[r] = true;
+}
+
+/* Turns come, and lapse. */
+static void turns(struct world *w)
+{
+    unsigned i = (unsigned)rng_below(&w->rng, w->n);
+
+    if (w->at[i] == WAITS && chance(w, 10))
+        w->at[i] = READY;
+    else if (w->at[i] == READY && chance(w, 3))
+        w->at[i] = chance(w, 50) ? OVER : WAITS;
+}
+
+static void round_of(struct world *w)
+{
+    unsigned r = (unsigned)rng_below(&w->rng, ROUTERS);
+
+    turns(w);
+    if (w->runs[r] && w->faults && chance(w, 2))
+        w->runs[r] = false; /* killed */
+    else if (w->runs[r])
+        one_ask(w, r);
+    else if (chance(w, 20))
+        begin(w, r);
+}
+
+/* Everything answers again, and the person asks once more. */
+static void last_call(struct world *w)
+{
+    w->faults = false;
+    for (unsigned r = 0; r < ROUTERS; r++)
+        while (w->runs[r])
+            one_ask(w, r);
+    begin(w, 0);
+    while (w->runs[0])
+        one_ask(w, 0);
+}
+
+static void judge(const struct world *w, uint64_t seed)
+{
+    unsigned admitted = 0;
+
+    for (unsigned i = 0; i < w->n; i++)
+        admitted += w->at[i] == ADMITTED;
+    cr_assert_eq(w->told & (w->told - 1), 0, "seed %lu: two passes were told", (unsigned long)seed);
+    cr_assert(!w->came || w->told != 0, "seed %lu: it came for its turn, and got nothing", (unsigned long)seed);
+    cr_assert_eq(admitted, w->came, "seed %lu: %u places are inside", (unsigned long)seed, admitted);
+}
+
+static unsigned one(uint64_t seed, bool faults)
+{
+    struct world w = { .faults = faults };
+
+    rng_seed(&w.rng, seed);
+    w.n = 2 + (unsigned)rng_below(&w.rng, PLACES_MAX - 1);
+    for (unsigned i = 0; i < ROUNDS; i++)
+        round_of(&w);
+    last_call(&w);
+    judge(&w, seed);
+    return w.came;
+}
+
+Test(places, one_pass_of_several_places)
+{
+    const char *more = getenv("SIM_SEEDS");
+    uint64_t seeds = more != NULL && atoll(more) > SEEDS ? (uint64_t)atoll(more) : SEEDS;
+    unsigned came = 0;
+
+    for (uint64_t seed = 1; seed <= seeds; seed++)
+        came += one(seed, false) + one(seed, true);
+    cr_expect_gt(came, seeds, "nobody's turn came");
+}

@@ -1,0 +1,79 @@
+#!/bin/bash
+# One person in two queues, over real processes: two routers, a segment node for each queue, kill -9
+# between a turn and its pass, and between two asks of one call. Whoever asks: one pass, and the other
+# place is given up.
+. "$(dirname "$0")/lib.sh"
+
+up --routers 2 --seg-nodes 2 --task-nodes 0 --release-per-s 100 --set away=0 --set pass_ttl=10m --set claim=5m \
+    --set state=paused --set router.join_groups=true
+CTL=("$BIN/segqctl" --dir "$C")
+check "there is a second queue" "${CTL[@]}" queue add rides state=paused claim=5m pass_ttl=10m away=0
+is_there() { [ "$(status_of "$R/v1/queues/rides")" = 200 ] && [ "$(status_of "$R2/v1/queues/rides")" = 200 ]; }
+wait_for 10 "both routers know it" is_there
+
+join() { # [json [router]]
+    http -X POST -H 'Content-Type: application/json' -d "${1:-{\"queues\":[\"login\",\"rides\"]\}}" "${2:-$R}/v1/places"
+}
+seen() { jq -c '[.state, (.places[] | .state)]'; }
+look() { http "${2:-$R}/v1/places/$1"; }
+turn() { admin POST "/v1/admin/queues/$1/release?n=1" >/dev/null; }
+joins() { G=$(join | field group) && [ "${#G}" -gt 40 ]; }
+
+# ---- joined, shown, left
+wait_for 10 "a person joins both" joins
+check_eq "both routers show both places" "$(look "$G" | seen) $(look "$G" "$R2" | seen)" \
+    '["waiting","waiting","waiting"] ["waiting","waiting","waiting"]'
+check_eq "  with positions" "$(look "$G" | jq -c '[.places[].position]')" '[1,1]'
+check_eq "a queue that is not there: none is joined, and it is named" \
+    "$(join '{"queues":["login","nowhere"]}' | jq -r '[.code, .detail] | join(" ")')" \
+    "queue_not_found none of the queues was joined, for nowhere: there is no such queue"
+check_eq "one queue is no group" "$(join '{"queues":["login"]}' | field code)" bad_request
+check_eq "a group that is not ours is refused" "$(status_of "$R/v1/places/${G%?????}aaaaa")" 404
+key() { http -X POST -H 'Content-Type: application/json' -H 'Idempotency-Key: 0123456789abcdef' \
+    -d '{"queues":["login","rides"]}' "$1/v1/places" | jq -c '[.places[].ticket]'; }
+check_eq "the same join again is the same places" "$(key "$R")" "$(key "$R2")"
+L=$(join | field group)
+check_eq "one leaves" "$(status_of -X DELETE "$R2/v1/places/$L")" 204
+has_left() { [ "$(look "$L" | jq -c '[.state, (.places[] | .reason)]')" = '["over","left","left"]' ]; }
+wait_for 5 "  all of them, as the other router hears" has_left
+
+# ---- both turns at once, and kill -9 of both nodes before anybody asks
+turn login
+turn rides
+out() { [ "$(queue_field waiting login)$(queue_field waiting rides)" = 11 ]; }
+wait_for 10 "both turns come" out
+kill -KILL "$(pid_of segment.0)" "$(pid_of segment.1)"
+for i in $(seq 40); do # at both routers, as fast as it goes, while the nodes come back
+    look "$G" >"$DIR/told.$i.1" &
+    a=$!
+    look "$G" "$R2" >"$DIR/told.$i.2" &
+    wait "$a" "$!"
+done
+has_pass() { [ "$(look "$G" "${1:-$R}" | field state)" = admitted ]; }
+wait_for 20 "whoever asks gets a pass" has_pass
+look "$G" >"$DIR/told.41.1"
+look "$G" "$R2" >"$DIR/told.41.2"
+check_eq "everybody was told the same one" "$(cat "$DIR"/told.* | jq -r '.pass // empty' | sort -u | wc -l)" 1
+check_eq "  the other place is given up" "$(look "$G" "$R2" | jq -r '[.places[] | .reason // .state] | sort | join(" ")')" \
+    "admitted given_up"
+P=$(look "$G" | field pass)
+Q=$(look "$G" | jq -r '.places[] | select(.state == "admitted") | .queue')
+check_eq "  and the pass is good" "$(status_of -H "Authorization: Bearer $P" "$R2/v1/verify?queue=$Q")" 204
+
+# ---- one turn; the other queue's node is away: no pass until it is known to be given up
+key "$R" >/dev/null # the places of that key are at the heads of the lines
+H=$(http -X POST -H 'Content-Type: application/json' -H 'Idempotency-Key: 0123456789abcdef' \
+    -d '{"queues":["login","rides"]}' "$R/v1/places" | field group)
+kill -STOP "$(pid_of seg_cluster)"
+turn rides
+gone_out() { [ "$(queue_field waiting rides)" = 0 ]; }
+wait_for 10 "the turn comes in rides" gone_out
+nodes=("$(pid_of segment.0)" "$(pid_of segment.1)")
+kill -KILL "${nodes[0]}"
+check "with a node away nobody gets two" test "$(look "$H" | jq -r '.pass // empty' | wc -l)" -le 1
+kill -CONT "$(pid_of seg_cluster)"
+has_rides() { [ "$(look "$H" "$R2" | jq -c '[.places[] | .reason // .state]')" = '["given_up","admitted"]' ]; }
+wait_for 20 "it is back: the pass is told, the other place is given up" has_rides
+empty() { [ "$(queue_field waiting login)" = 0 ]; }
+wait_for 10 "nobody waits any more" empty
+

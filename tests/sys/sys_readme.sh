@@ -237,7 +237,7 @@ wait_for 10 "  the status says so" costs
 "$BIN/segqctl" --dir "$C" challenge login off >"$DIR/out" 2>&1
 said "  from -> to" 'challenge'
 page=docs/devices.md
-type_in "a ticket of one device, typed" '  - name: login' "s|^segqctl|'$BIN/segqctl' --dir '$C'|"
+type_in "a ticket of one device, typed" 'Try it:' "s|^segqctl|'$BIN/segqctl' --dir '$C'|"
 said "  is refused another" '"code":"other_device",.*"ticket":"[0-9]+-[0-9]+"'
 printf 'TOKEN=%s\n' "$(sed -n 's/.*"token":"\([^"]*\).*/\1/p' "$DIR/out" | head -n 1)" >"$DIR/typed_token"
 type_in "an operator helps, typed" '**An operator helps**' "1i . ./typed_token

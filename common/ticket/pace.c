@@ -214,6 +214,17 @@ double eta_seconds(double per_s, double leave, uint64_t position)
     return log1p(leave * p / per_s) / leave;
 }
 
+uint64_t eta_within(double per_s, double leave, double seconds)
+{
+    double p;
+
+    assert(leave >= 0 && seconds >= 0);
+    if (!(per_s > 0))
+        return 0;
+    p = leave * seconds > 1e-6 ? per_s * expm1(leave * seconds) / leave : per_s * seconds;
+    return p < 1e15 ? (uint64_t)p : (uint64_t)1e15;
+}
+
 int64_t eta_whole_s(double per_s, double leave, uint64_t position)
 {
     double eta = eta_seconds(per_s, leave, position);

@@ -84,6 +84,8 @@ uint32_t put_off_s(struct put_off *p, msec_t now_ms, uint32_t salt);
 
 /* leave: share of the waiting that gives up, per second. -1: it does not end (per_s 0). */
 double eta_seconds(double per_s, double leave, uint64_t position);
+/* The furthest place from which it takes at most so long; 0: none, or it does not end. */
+uint64_t eta_within(double per_s, double leave, double seconds);
 /* The same as it is told: rounded up; -1 also where it is more than 68 years. */
 int64_t eta_whole_s(double per_s, double leave, uint64_t position);
 /* Arguments of the above, from the figures of STATS. */

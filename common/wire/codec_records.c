@@ -228,7 +228,7 @@ MESSAGE(seg_next, SegNext, NULL, NUM(epoch), NUM(seg), NUM(next), NUM(closes_ms)
 
 MESSAGE(seg_ahead, SegAhead, NULL, NUM(epoch),
         ROWS(v, n, n_seg, 0, MSG_STATUS_MAX), COL(v, seg, seg), COL(v, ahead, ahead),
-        PACE,
+        PACE, COL(pace, soon, pace_soon),
         ROWS(kept, n_kept, n_kept_seg, 0, MSG_STATUS_MAX), COL(kept, seg, kept_seg),
         COL(kept, tick, kept_tick))
 

@@ -104,6 +104,7 @@ struct pace_entry { /* how often waiters of one lane are told to poll; common/ti
     uint8_t lane;
     uint32_t min_ms, max_ms;
     uint32_t us_per_place; /* interval grows by this much per position, within min..max */
+    uint64_t soon;         /* SEG_AHEAD: places whose turn comes soon (turn_notice); 0: none */
 };
 
 struct kept_entry {

@@ -63,6 +63,8 @@ static const struct cfg_key turn_keys[] = {
     { "queue", CFG_STR, TURN(queue), "", 0, TASK_NAME_MAX, true,
       "queue of an endpoint: a call for each person who asked to be told and is let in; none = nobody is told",
       0, 0, 0 },
+    { "soon", CFG_MS, TURN(soon_ms), "0", 0, DAY_MS, true,
+      "told once before, when the estimate falls to this; 0 = only when let in", 0, 0, 0 },
     { "claim_window", CFG_MS, TURN(claim_ms), "0", 0, DAY_MS, true,
       "time to come for people who asked to be told; less than `claim` = as everybody", 0, 0, 0 },
     { 0 },

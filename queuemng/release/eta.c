@@ -189,6 +189,15 @@ static void lane_told(struct mng *m, struct mlane *l, const struct pace *p)
     told_store(m, l);
 }
 
+/* Places from which it takes as long as people are told soon (turn_notice) at most. The figures of `eta` move
+ * in steps, and so does this. */
+static uint64_t soon_places(const struct mlane *l)
+{
+    int64_t ms = l->q->def.turn.soon_ms;
+
+    return ms != 0 ? eta_within(eta_told_rate(&l->eta), l->eta.told_leave, (double)ms / 1000) : 0;
+}
+
 /* Lanes share the queue's budget as they share its waiters. The plan is for the second to
  * come and its figures are up to one old, so it counts those who join in two: the first
  * ones of a rush would be told the intervals of an empty queue else. */
@@ -196,6 +205,7 @@ void lane_pace(struct mng *m, struct mlane *l)
 {
     const struct queue_def *d = &l->q->def;
     uint64_t all = 0;
+    uint64_t soon = soon_places(l);
     uint32_t budget;
     double share;
     struct pace p;
@@ -209,9 +219,10 @@ void lane_pace(struct mng *m, struct mlane *l)
                   (uint32_t)d->poll_min_ms, (uint32_t)d->poll_max_ms);
     assert(p.min_ms <= p.max_ms);
     lane_told(m, l, &p);
-    if (!pace_differs(&p, &l->pace))
+    if (!pace_differs(&p, &l->pace) && soon == l->soon)
         return;
     l->pace = p;
+    l->soon = soon;
     each_node(m, n)
         if (n->registered)
             batch_lane_pace(m, l, n);

@@ -125,7 +125,8 @@ void batch_lane_pace(struct mng *m, const struct mlane *l, struct mnode *n)
                                                 .lane = (uint8_t)l->no,
                                                 .min_ms = l->pace.min_ms,
                                                 .max_ms = l->pace.max_ms,
-                                                .us_per_place = l->pace.us_per_place };
+                                                .us_per_place = l->pace.us_per_place,
+                                                .soon = l->soon };
 }
 
 void batch_stored(struct mnode *n, seg_id seg, uint64_t tick)

@@ -69,7 +69,8 @@ struct mlane {
     double join_per_s, release_per_s;
     struct eta_lane eta;
     uint64_t eta_released, eta_gone; /* at its last look */
-    struct pace pace;   /* pace as last sent */
+    struct pace pace;   /* pace as last sent; */
+    uint64_t soon;      /* and places whose turn comes soon */
     msec_t told_ms;     /* until then somebody may stay away, as he was told */
     uint32_t most_ms;   /* the longest interval that some node may be telling now */
     uint64_t stored_told_ms; /* stored: not less than told_ms is away; 0: poll_max will do */

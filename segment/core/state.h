@@ -174,6 +174,7 @@ struct queue { /* the rules of one queue; owned by segtab, freed with its last s
     uint32_t ttl_was_s;   /* the longer pass_ttl_s of passes that were released ... */
     int64_t ttl_until_ms; /* ... before this (wall clock); 0: it was never lowered */
     struct pace pace[LANES_MAX], said_pace[LANES_MAX]; /* the latter: to routers */
+    uint64_t soon[LANES_MAX]; /* places whose turn comes soon; 0: none is told */
     struct list segs; /* segments on this node */
 };
 

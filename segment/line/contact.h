@@ -14,6 +14,7 @@
 struct contact {
     struct ticket_id id; /* seg 0: a free record, number = next free */
     uint8_t said;        /* bits of enum turn_word: its receiver has them */
+    uint8_t saying;      /* the last word to a router; not written down */
     uint16_t n;          /* bytes; 0: told that it is let in */
     uint32_t claim_ms;   /* from its release on, if that is longer than its queue's */
     msec_t again_ms;     /* not said (again) before; not written down */

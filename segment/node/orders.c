@@ -337,6 +337,7 @@ static void order_seg_ahead(struct segtab *t, peer_no from, const struct msg_seg
         if (q == NULL || e->lane >= LANES_MAX)
             continue;
         q->pace[e->lane] = (struct pace) { e->min_ms, e->max_ms, e->us_per_place };
+        q->soon[e->lane] = e->soon;
         each_queue_seg (q, g)
             segtab_fit_unit(t, g);
     }

@@ -326,7 +326,7 @@ void frame_pace(struct build *b, const struct queue *q, unsigned lane)
     make_room(b, ROW_BYTES);
     e = FRAME_ADD(b, b->m.pace, b->m.n_pace);
     if (e != NULL)
-        *e = (struct pace_entry) { q->id, (uint8_t)lane, p->min_ms, p->max_ms, p->us_per_place };
+        *e = (struct pace_entry) { q->id, (uint8_t)lane, p->min_ms, p->max_ms, p->us_per_place, 0 };
 }
 
 void frame_gone(struct build *b, seg_id name)

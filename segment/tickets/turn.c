@@ -9,6 +9,7 @@
 #include "segment/core/recording.h"
 #include "segment/core/rules.h"
 #include "segment/core/segment.h"
+#include "segment/tickets/waiting.h"
 
 #define LOOKS_MAX 4096  /* records of one segment in a tick */
 #define SAYS_MAX  256   /* messages of one */
@@ -33,6 +34,15 @@ static void stay(struct segtab *t, struct seg *g, uint32_t slot)
         xfer_out_touch(&g->out->out, slot);
 }
 
+/* Its place is one whose turn comes soon. */
+static bool is_soon(const struct seg *g, uint32_t slot)
+{
+    uint64_t soon = g->queue->soon[g->lane], at = soon != 0 ? segtab_position(g, slot) : 0;
+
+    return at != 0 && at <= soon;
+}
+
+/* Whoever asks when it comes soon need not be told that. */
 static enum contact_state keep(struct segtab *t, const struct location *s, const struct contact_req *r)
 {
     struct contacts *all = &s->seg->b.contacts;
@@ -43,6 +53,7 @@ static enum contact_state keep(struct segtab *t, const struct location *s, const
                          .n = r->n_sealed,
                          .sealed = (uint8_t *)(uintptr_t)r->sealed }; /* only read */
 
+    x.said |= is_soon(s->seg, s->slot) ? TURN_SOON : 0;
     if (was == NULL && (t->full || contacts_of(s->seg->queue) >= QUEUE_CONTACTS_MAX))
         return CONTACT_FULL;
     if (contacts_put(all, &x) < 0)
@@ -135,6 +146,7 @@ static void say(struct segtab *t, struct seg *g, struct contact *x, enum turn_wo
     m->at_ms = s != NULL ? s->released_at_ms : t->now.wall_ms;
     if (s != NULL)
         m->until_ms = s->released_at_ms + seg_claim_ms(g, x->id);
+    x->saying = (uint8_t)word;
     x->again_ms = t->now.now_ms + ANSWER_MS;
 }
 
@@ -143,14 +155,18 @@ static bool look(struct segtab *t, struct seg *g, struct contact *x, struct outb
 {
     struct ticket_id id = segtab_outside(t, x->id);
     const struct session *s = let_in(g, x);
+    enum turn_word word = s != NULL ? TURN_NOW : TURN_SOON;
     struct location at = { 0 };
+    bool due = s != NULL;
 
     if (s == NULL && segtab_find(t, id.seg, id.number, &at) == FOUND_HERE && at.slot != SEGQ_NONE &&
-        segq_is_alive(&g->b.q, at.slot))
+        segq_is_alive(&g->b.q, at.slot)) {
         stay(t, g, at.slot);
-    if (s == NULL || x->again_ms > t->now.now_ms)
+        due = (x->said & TURN_SOON) == 0 && is_soon(g, at.slot);
+    }
+    if (!due || (x->saying == word && x->again_ms > t->now.now_ms))
         return false;
-    say(t, g, x, TURN_NOW, s, out);
+    say(t, g, x, word, s, out);
     return true;
 }
 
@@ -184,11 +200,12 @@ void segtab_turn_ans(struct segtab *t, const struct msg_turn_ans *m)
     if (t->hold || segtab_find(t, m->seg, m->number, &s) != FOUND_HERE || seg_is_fenced(s.seg))
         return; /* said again, perhaps by another node */
     x = contacts_find(&s.seg->b.contacts, s.id);
-    if (x == NULL || x->n == 0)
+    if (x == NULL || (x->said & m->word) != 0)
         return;
     if (!m->told) {
         t->n.turns_later++;
-        x->again_ms = t->now.now_ms + m->later_ms;
+        if (x->saying == m->word)
+            x->again_ms = t->now.now_ms + m->later_ms;
         return;
     }
     t->n.turns_told++;

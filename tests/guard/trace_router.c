@@ -143,7 +143,7 @@ static void answer_appends(const struct msg *q, struct msg *a)
 /* At first a million who wait, then only that marks have come. */
 static void answer_seen(const struct msg_seen *q, struct msg *a)
 {
-    static struct pace_entry pace = { 7, 0, 60000, 600000, 0 };
+    static struct pace_entry pace = { 7, 0, 60000, 600000, 0, 0 };
     static uint8_t lines[16];
     static struct replica_row row = { .name = SEG, .host = SEG, .queue = 7, .flags = REPLICA_NEW,
                                       .end = WAITING, .told_max_ms = 600000, .lines = lines };

@@ -220,7 +220,7 @@ static void append(const struct append_req *q, struct append_ans *a)
 /* Places and intervals are those of place(). */
 static void push(struct rpc_chan *ch, const struct msg_seen *q)
 {
-    static struct pace_entry pace = { 7, 0, 60000, 600000, 0 };
+    static struct pace_entry pace = { 7, 0, 60000, 600000, 0, 0 };
     static uint8_t lines[16];
     struct replica_row row = { .name = 1, .host = 1, .queue = 7, .flags = REPLICA_NEW,
                                .end = N_GONE, .head = 1, .told_max_ms = 3000, .lines = lines };

@@ -27,15 +27,21 @@ static struct sim_counts play(struct sim_opts o)
 
 Test(turn, each_is_told_on_a_calm_day)
 {
-    uint64_t told = 0, again = 0;
+    uint64_t told = 0, again = 0, soon = 0;
 
     for (uint64_t seed = 1; seed <= 10; seed++) {
-        struct sim_counts n = play(world(seed));
+        struct sim_opts o = world(seed);
+        struct sim_counts n;
+
+        o.soon_ms = 5000;
+        n = play(o);
+        soon += n.soons;
 
         told += n.turns;
         again += n.turns_again;
     }
     cr_expect_gt(told, 400);
+    cr_expect_gt(soon, 200);
     cr_expect_gt(again, 20); /* answers that were lost */
 }
 
@@ -50,6 +56,7 @@ Test(turn, kills_and_cuts_lose_nobody)
         o.faults.link_break = 20;
         o.faults.link_cut = 10;
         o.faults.router_restart = 6;
+        o.soon_ms = 4000;
         told += play(o).turns;
     }
     cr_expect_gt(told, 1000);

@@ -116,13 +116,13 @@ static void def_json(const struct sim *s, unsigned q, char *out, size_t cap)
              "\"segment_capacity\":%u,\"open_next_at\":%.3f,\"merge\":%s,"
              "\"idle\":{\"game\":%lld,\"mobile\":%lld,\"browser\":%lld},"
              "\"claim\":%lld,\"grace\":%lld,\"pass_ttl\":%lld,\"session_max\":%lld,"
-             "\"poll_min\":%lld,\"poll_max\":%lld,\"direct_entry\":%s}",
+             "\"poll_min\":%lld,\"poll_max\":%lld,\"turn_notice\":{\"soon\":%lld},\"direct_entry\":%s}",
              x->name, states[x->state], lanes, slots, opening, x->rate, p->boost,
              (long long)s->o.away_ms, x->capacity, x->open_next_at,
              x->merge ? "true" : "false", (long long)p->idle_ms, (long long)p->idle_ms,
              (long long)p->idle_ms, (long long)p->claim_ms, (long long)p->grace_ms,
              (long long)s->o.pass_ttl_ms, (long long)s->o.session_max_ms,
-             (long long)s->o.poll_min_ms, (long long)p->poll_max_ms,
+             (long long)s->o.poll_min_ms, (long long)p->poll_max_ms, (long long)s->o.soon_ms,
              p->direct_entry ? "true" : "false");
 }
 

@@ -26,7 +26,7 @@ const struct knob plan_knobs[] = {
     FAULT(routers_gone), FAULT(forget),
     SHARE(leave_share), SHARE(vanish_share), SHARE(late_share), SHARE(session_leave_share),
     OPT(opens_ms, KNOB_MS), OPT(prequeue_ms, KNOB_MS), OPT(prequeue_capacity, KNOB_U32),
-    SHARE(command_share), SHARE(contact_share), OPT(session_max_ms, KNOB_MS),
+    SHARE(command_share), SHARE(contact_share), OPT(soon_ms, KNOB_MS), OPT(session_max_ms, KNOB_MS),
     OPT(queues, KNOB_U32), OPT(lanes, KNOB_U32), OPT(routers, KNOB_U32),
     OPT(segs, KNOB_U32), OPT(managers, KNOB_U32), OPT(capacity, KNOB_U32), OPT(open_next_at, KNOB_DOUBLE),
     OPT(release_per_s, KNOB_DOUBLE), OPT(max_active, KNOB_U32), OPT(slots_only, KNOB_U32),

@@ -76,7 +76,8 @@ struct sim_opts {
     double replace_share;  /* take a place in another lane by a claim, while they wait */
     double session_leave_share; /* admitted ones that end their session themselves */
     bool few_leaps; /* the managers' clock leaps at most once in the life of a pass */
-    double contact_share;  /* people who are told that they are let in */
+    double contact_share;  /* people who are told that they are let in, */
+    msec_t soon_ms;        /* and that they soon will be; 0: not */
     double command_share;  /* sessions about which backends say something, now and then */
     msec_t session_max_ms; /* 0: they are not extended */
     msec_t fresh_ms;       /* of routers: replica_fresh; 0 = 250; below 0: they ask always */
@@ -148,6 +149,7 @@ struct sim_counts {
     uint64_t used; /* passes let in once */
     uint64_t extended, renewed, draws; /* renewed: those of extended whose bearer was at work */
     uint64_t inside_max; /* of queues with slots */
+    uint64_t soons; /* tickets that were told that they soon will be let in */
     uint64_t turns, turns_again; /* tickets that were told that they are let in; and told so again */
 };
 struct sim_counts sim_count(const struct sim *s);

@@ -171,6 +171,7 @@ struct ticket {
     uint64_t told_position; /* 0: none yet */
     bool contact;    /* wants to be told that it is let in, turns.c: */
     int64_t turn_ms; /* was told, of a release of then; 0: not */
+    bool soon_told;  /* and that it soon will be */
 };
 
 struct sseg { /* a segment that was ever opened */

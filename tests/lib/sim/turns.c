@@ -40,7 +40,7 @@ void turns_asked(struct sim *s, const struct append_req *q, const struct append_
         t->contact = true;
 }
 
-/* What is handed over: NOW of this ticket, which is known by its name. */
+/* Takes a word about this ticket, which is known by its name. */
 static void hand_over(struct sim *s, struct ticket *t, const struct msg_turn *m)
 {
     seg_id seg;
@@ -55,9 +55,17 @@ static void hand_over(struct sim *s, struct ticket *t, const struct msg_turn *m)
     if (seg != m->seg || number != m->number || !t->contact)
         sim_fail(s, "I14: ticket %llu-%u is told in the name of %llu-%u", (unsigned long long)m->seg,
                  m->number, (unsigned long long)seg, number);
-    if (t->pass != 0 && t->released_ms != m->at_ms)
+    if (m->word == TURN_NOW && t->pass != 0 && t->released_ms != m->at_ms)
         sim_fail(s, "I14: ticket %llu-%u is told of another release than its pass", (unsigned long long)m->seg,
                  m->number);
+    if (m->word == TURN_SOON) {
+        if (t->turn_ms != 0 && !t->revived && !t->rebuilt)
+            sim_fail(s, "I14: ticket %llu-%u was told that it is let in, and that it soon will be",
+                     (unsigned long long)m->seg, m->number);
+        s->count.soons += !t->soon_told;
+        t->soon_told = true;
+        return;
+    }
     s->count.turns_again += t->turn_ms != 0;
     s->count.turns += t->turn_ms == 0;
     t->turn_ms = m->at_ms;

@@ -100,7 +100,7 @@ Test(replica_push, what_is_released_and_not_stored_counts_until_it_is)
 
 Test(replica_push, ahead_pace_and_early_lines_are_told)
 {
-    struct pace_entry pace = { 7, 0, 2000, 9000, 10 };
+    struct pace_entry pace = { 7, 0, 2000, 9000, 10, 0 };
 
     start(1);
     rig_open(r, 0, 1, OPEN_TAIL, 100, AHEAD_UNKNOWN);

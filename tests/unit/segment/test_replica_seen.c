@@ -89,7 +89,7 @@ Test(replica_seen, a_mark_counts_for_its_class_and_its_told_interval)
 /* A router answers at T, and its mark is here SEEN_LATE_MS later. */
 Test(replica_seen, a_late_mark_is_no_deadline_before_its_time)
 {
-    struct pace_entry pace = { 7, 0, 1000, 60000, 60 };
+    struct pace_entry pace = { 7, 0, 1000, 60000, 60, 0 };
     struct seg *g = segtab_seg(r->t[0], 1);
     uint8_t now, due;
 
@@ -164,7 +164,7 @@ Test(replica_seen, a_mark_is_heard_and_moves_the_clock)
 /* Told everything a moment ago, it takes that with it: nobody times out before they were due. */
 Test(replica_seen, nobody_times_out_soon_after_a_router_that_ended_without_farewell)
 {
-    struct pace_entry pace = { 7, 0, 9000, 9000, 0 };
+    struct pace_entry pace = { 7, 0, 9000, 9000, 0, 0 };
 
     rig_order(r, 0, (struct msg) { .type = MSG_SEG_AHEAD,
                                    .seg_ahead = { .epoch = 1, .n_pace = 1, .pace = &pace } });
@@ -189,7 +189,7 @@ Test(replica_seen, nobody_times_out_soon_after_a_router_that_ended_without_farew
 /* It may tell people what this node hears late, or never: until it speaks, or its link ends. */
 Test(replica_seen, nobody_times_out_while_a_router_is_silent)
 {
-    struct pace_entry pace = { 7, 0, 1000, 1000, 0 };
+    struct pace_entry pace = { 7, 0, 1000, 1000, 0, 0 };
 
     rig_order(r, 0, (struct msg) { .type = MSG_SEG_AHEAD,
                                    .seg_ahead = { .epoch = 1, .n_pace = 1, .pace = &pace } });

@@ -155,6 +155,65 @@ Test(turn, what_has_ended_is_told_nothing)
     rig_free(r);
 }
 
+/* The manager's word, which places' turn comes soon. */
+static void soon(struct rig *r, uint64_t places)
+{
+    struct pace_entry e = { .queue = 7, .min_ms = 1000, .max_ms = 1000, .soon = places };
+
+    rig_order(r, 0, (struct msg) { .type = MSG_SEG_AHEAD,
+                                   .seg_ahead = { .epoch = 1, .n_pace = 1, .pace = &e } });
+}
+
+static void told_soon(struct rig *r, uint32_t number, bool is)
+{
+    struct msg m = { .type = MSG_TURN_ANS };
+
+    m.turn_ans = (struct msg_turn_ans){ .seg = 1, .number = number, .word = TURN_SOON, .told = is,
+                                        .later_ms = 60000 };
+    rig_order_as(r, 0, RIG_ROUTER, m);
+}
+
+Test(turn, soon_is_told_once_and_before)
+{
+    struct tape tp = { 0 };
+    struct rig *r = world(&tp);
+
+    (void)contact(r, 4, "anna", 20000);
+    (void)contact(r, 8, "boris", 20000);
+    rig_run(r, 1000);
+    cr_assert_eq(heard.n, 0, "nobody says what is soon");
+    soon(r, 6);
+    rig_run(r, 1000);
+    cr_assert_eq(heard.n, 1);
+    cr_expect(heard.last.number == 4 && heard.last.word == TURN_SOON && heard.last.until_ms == 0);
+    cr_expect_str_eq(heard.sealed, "anna");
+    cr_expect_eq(contact(r, 5, "clara", 20000).state, CONTACT_OK);
+    rig_run(r, 1000);
+    cr_assert_eq(heard.n, 1, "she knows that it is soon");
+    told_soon(r, 4, true);
+    soon(r, 0);
+    soon(r, 6);
+    segtab_free(r->t[0]);
+    r->t[0] = replay(&tp);
+    cr_assert_eq(segtab_replayed(r->t[0], r->now), 0);
+    rig_start(r, 0);
+    soon(r, 9);
+    rig_run(r, 1000);
+    cr_assert_eq(heard.n, 2, "once: boris");
+    cr_expect_eq(heard.last.number, 8);
+    rig_pop(r, 0, 1, 1, 9);
+    rig_run(r, 100);
+    cr_assert_eq(heard.n, 5, "all three are let in, whether that was answered or not");
+    cr_expect_eq(heard.last.word, TURN_NOW);
+    told_soon(r, 8, false);
+    for (uint32_t i = 0; i < 3; i++)
+        told(r, (const uint32_t[]){ 4, 5, 8 }[i], true, 0);
+    rig_run(r, 15000);
+    cr_assert_eq(heard.n, 5);
+    rig_free(r);
+    tape_fini(&tp);
+}
+
 Test(turn, only_who_waits_gets_one)
 {
     struct contact_req q = { .seg = 9, .number = 1, .n_sealed = 1, .sealed = (const uint8_t *)"x" };

@@ -44,7 +44,7 @@ extern const char *const def_suspects_names[]; /* by enum suspects_mode */
 
 struct def_turn { /* people who are told that their turn has come */
     char *queue; /* queue of an endpoint's pool; "": nobody is told */
-    int64_t soon_ms;  /* they are told once when it takes no longer; 0: not */
+    int64_t soon_ms;  /* estimate at which they are told once before; 0: not */
     int64_t claim_ms; /* time to come for these people */
 };
 

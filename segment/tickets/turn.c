@@ -34,7 +34,7 @@ static void stay(struct segtab *t, struct seg *g, uint32_t slot)
         xfer_out_touch(&g->out->out, slot);
 }
 
-/* Its place is one whose turn comes soon. */
+/* Is the place one whose turn comes soon? */
 static bool is_soon(const struct seg *g, uint32_t slot)
 {
     uint64_t soon = g->queue->soon[g->lane], at = soon != 0 ? segtab_position(g, slot) : 0;

@@ -107,12 +107,12 @@ void segtab_contact(struct segtab *t, struct seg_now now, const struct contact_r
 
 /* ---- what is due --------------------------------------------------------------------------- */
 
-/* Let in, and that is stored. */
+/* Let in, and that is stored. Whoever came back too late waits again. */
 static const struct session *let_in(const struct seg *g, const struct contact *x)
 {
     const struct session *s = x->n > 0 ? sessions_find(&g->b.released, x->id) : NULL;
 
-    return s != NULL && !marks_has(&g->unstored, s->id) ? s : NULL;
+    return s != NULL && s->state != SESSION_RETURNING && !marks_has(&g->unstored, s->id) ? s : NULL;
 }
 
 /* A router that has not been asked last; 0: there is none. */

@@ -295,6 +295,31 @@ Test(turn, snapshots_have_them)
     over_restarts(true);
 }
 
+/* Back too late for its window, it is first in line: it is let in once more, and that is what is told. */
+Test(turn, who_came_late_and_waits_again_is_not_let_in)
+{
+    struct rig *r = world(NULL);
+    int64_t at;
+
+    (void)contact(r, 0, "anna", 4000);
+    rig_pop(r, 0, 1, 1, 1);
+    rig_run(r, 100);
+    cr_assert_eq(heard.n, 1);
+    told(r, 0, false, 6500); /* the pool is full */
+    rig_run(r, 6000);
+    cr_assert_eq(rig_poll(r, 0, 1, 0).state, PLACE_WAITING, "in grace, and back");
+    rig_run(r, 1000);
+    cr_assert_eq(heard.n, 1, "it waits");
+    cr_expect_eq(count(r).contacts_due, 0);
+    at = r->now.wall_ms;
+    rig_pop(r, 0, 1, 2, 1);
+    rig_run(r, 100);
+    cr_assert_eq(heard.n, 2);
+    cr_expect_eq(heard.last.at_ms, at);
+    cr_expect_eq(heard.last.until_ms, at + 4000);
+    rig_free(r);
+}
+
 Test(turn, without_a_router_it_waits)
 {
     struct rig *r = world(NULL);

@@ -89,10 +89,7 @@ static void on(struct places *p)
             go(p, PLACES_GIVE_UP, those(p, NEITHER));
         break;
     case PLACES_GIVE_UP:
-        if (those(p, IS(UNKNOWN)) != 0)
-            go(p, PLACES_FAILED, 0);
-        else
-            go(p, PLACES_CONFIRM, those(p, IS(INSIDE)));
+        go(p, PLACES_CONFIRM, those(p, IS(INSIDE)));
         break;
     case PLACES_CONFIRM:
         if (open)

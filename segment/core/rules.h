@@ -27,12 +27,14 @@ static inline uint8_t segtab_unit(const struct segtab *t, const struct seg *g)
     return (uint8_t)(uint64_t)((double)t->service_ms * g->per_unit);
 }
 
-/* Time in which a released ticket must be polled: longer for one that is told of its release. */
+/* Time in which a released ticket must be polled: longer for one that is told of its release. What came
+ * with its contact may be of a longer life of passes. */
 static inline msec_t seg_claim_ms(const struct seg *g, struct ticket_id id)
 {
     const struct contact *x = contacts_find(&g->b.contacts, id);
+    const struct queue *q = g->queue;
 
-    return x != NULL && x->claim_ms > g->queue->claim_ms ? x->claim_ms : g->queue->claim_ms;
+    return x != NULL ? ms_max(q->claim_ms, ms_min(x->claim_ms, q->pass_ttl_s * 1000ll)) : q->claim_ms;
 }
 
 /* After rules or pace changed: idle time and told interval must fit into a byte of units. */

@@ -295,6 +295,22 @@ Test(turn, snapshots_have_them)
     over_restarts(true);
 }
 
+/* pass_ttl was lowered while it waited. */
+Test(turn, its_time_is_no_longer_than_a_pass)
+{
+    struct rig *r = world(NULL);
+    int64_t at;
+
+    (void)contact(r, 0, "anna", 86400000);
+    at = r->now.wall_ms;
+    rig_pop(r, 0, 1, 1, 1);
+    rig_run(r, 100);
+    cr_expect_eq(heard.last.until_ms, at + 60000);
+    rig_run(r, 61000);
+    cr_assert_eq(rig_poll(r, 0, 1, 0).state, PLACE_WAITING, "in grace, and back");
+    rig_free(r);
+}
+
 /* Back too late for its window, it is first in line: it is let in once more, and that is what is told. */
 Test(turn, who_came_late_and_waits_again_is_not_let_in)
 {

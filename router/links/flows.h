@@ -109,6 +109,8 @@ struct seg_links {
     uint64_t next_rid;
     struct list free_batches;
     struct ev_timer *seen_timer;
+    struct ev_timer *held_timer; /* a turn for batches that are held back */
+    bool held;                   /* it is armed */
     ev_fn farewell_done; /* NULL: the process does not end */
     void *farewell_arg;
     union { /* requests of the frame being made */

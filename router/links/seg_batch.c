@@ -10,6 +10,7 @@
 
 #define BATCH_GO    64 /* this many do not wait for the answer before */
 #define BATCH_GO_US 250
+#define HELD_US     2000 /* an answer from nearby has come by then, and took what was held with it */
 
 /* Tells every flow in it that no answer will come. */
 static void batch_lost(struct seg_links *s, struct batch *b)
@@ -180,8 +181,8 @@ static void send_batch(struct seg_link *l, enum flow_kind kind, struct batch *b)
     l->s->r->counts.batched += b->n;
 }
 
-/* The answer before is waited for only while it may come soon: nothing wakes this process for a batch,
- * and over an ocean joins would wait here for whatever comes next. */
+/* The answer before is waited for only while it may come soon; over an ocean joins would wait here for
+ * whatever comes next. */
 static bool is_due(const struct kind *k, const struct batch *b, int64_t now_us)
 {
     const struct batch *last = list_entry(list_last(&k->sent), struct batch, in_list);
@@ -190,8 +191,11 @@ static bool is_due(const struct kind *k, const struct batch *b, int64_t now_us)
            now_us - last->since_us >= BATCH_GO_US;
 }
 
-static void send_due(struct seg_link *l, int64_t now_us)
+/* True: some are held back. */
+static bool send_due(struct seg_link *l, int64_t now_us)
 {
+    bool held = false;
+
     for (int i = 0; i < SEG_KINDS; i++) {
         struct kind *k = &l->kind[i];
         struct batch *b;
@@ -201,16 +205,29 @@ static void send_due(struct seg_link *l, int64_t now_us)
             list_remove(&k->open, &b->in_list);
             send_batch(l, (enum flow_kind)i, b);
         }
+        held |= b != NULL;
     }
+    return held;
 }
 
 void seg_batches_send(struct seg_links *s)
 {
     struct seg_link *l;
+    bool held = false;
 
     each_node_link (&s->nodes, l)
         if (l->n.ch != NULL)
-            send_due(l, ev_now_us(s->r->ev));
+            held |= send_due(l, ev_now_us(s->r->ev));
+    if (held && !s->held)
+        ev_timer_in_us(s->held_timer, HELD_US);
+    s->held |= held;
+}
+
+void seg_batches_held(void *arg)
+{
+    struct seg_links *s = arg;
+
+    s->held = false;
 }
 
 /* ---- answers ------------------------------------------------------------------------- */

@@ -2,8 +2,8 @@
  *
  * Self-clocked: when a turn ends, the requests of one kind leave in one frame if nothing of
  * that kind is outstanding to the node, else they collect until the answer is back, or there
- * are 64, or 250 us have passed (looked at when a turn ends: there is no timer, since a loop
- * with nothing to do is woken by the very answer that is awaited). So a quiet cluster answers
+ * are 64, or 250 us have passed (looked at when a turn ends: a loop with nothing to do is woken by
+ * the very answer that is awaited, and within 2 ms if that is far away). So a quiet cluster answers
  * at once and a busy one works in large batches.
  *
  * A batch keeps, in the order of the requests in its frame, pointers to the flows; the node's
@@ -20,6 +20,7 @@
 #include "router/links/flows.h"
 
 void seg_batches_send(struct seg_links *s); /* at the end of a turn */
+void seg_batches_held(void *arg);           /* by held_timer: this turn ends, too */
 /* Everything asked on this link is lost: its flows are told. */
 void seg_batches_lost(struct seg_link *l);
 /* 0, or SQ_EPROTO: the answer does not fit to any question of ours. */

@@ -98,14 +98,21 @@ static void on_timer(void *arg)
     ev_timer_about(s->seen_timer, STREAM_SEEN_MS);
 }
 
-static int feed_init(struct seg_links *s)
+static int timers_init(struct seg_links *s)
 {
     s->seen_timer = ev_timer_new(s->r->ev, on_timer, s);
-    if (s->seen_timer == NULL)
+    s->held_timer = ev_timer_new(s->r->ev, seg_batches_held, s);
+    if (s->seen_timer == NULL || s->held_timer == NULL)
         return SQ_ENOMEM;
     if (known(s)->fresh_ms > 0)
         ev_timer_about(s->seen_timer, STREAM_SEEN_MS);
     return 0;
+}
+
+static void timers_free(struct seg_links *s)
+{
+    ev_timer_free(s->seen_timer);
+    ev_timer_free(s->held_timer);
 }
 
 static void feed_up(struct seg_link *l)
@@ -298,16 +305,11 @@ struct seg_links *seg_links_new(struct router *r)
     r->turn_told = turn_told;
     node_links_init(&s->nodes, r, &kind);
     list_init(&s->free_batches);
-    if (feed_init(s) < 0) {
-        free(s);
-        return NULL;
-    }
-    if (ev_hook(r->ev, HOOK_RANK, on_turn_end, s) < 0) {
-        ev_timer_free(s->seen_timer);
-        free(s);
-        return NULL;
-    }
-    return s;
+    if (timers_init(s) == 0 && ev_hook(r->ev, HOOK_RANK, on_turn_end, s) == 0)
+        return s;
+    timers_free(s);
+    free(s);
+    return NULL;
 }
 
 void seg_links_free(struct seg_links *s)
@@ -315,7 +317,7 @@ void seg_links_free(struct seg_links *s)
     if (s == NULL)
         return;
     ev_unhook(s->r->ev, on_turn_end, s);
-    ev_timer_free(s->seen_timer);
+    timers_free(s);
     node_links_free(&s->nodes);
     list_each (&s->free_batches, it)
         free(container_of(it, struct batch, in_list));

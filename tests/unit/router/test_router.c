@@ -317,6 +317,29 @@ Test(router, a_request_waits_for_no_answer_that_is_far_away)
     UNTIL(w.places == 2);
 }
 
+/* Asked right after another, it is held back; nothing comes that wakes the router. */
+Test(router, a_request_that_is_held_back_leaves_by_itself)
+{
+    unsigned late = 0;
+
+    w.hold = true;
+    for (uint32_t i = 0; i < 8; i++) {
+        uint64_t sent = w.r->counts.batches;
+        int64_t asked_us;
+
+        say("GET", ticket_path(1 + 2 * i, 1), "");
+        UNTIL(w.r->counts.batches == sent + 1);
+        say("GET", ticket_path(2 + 2 * i, 1), "");
+        UNTIL(w.r->flows.n == 2 * i + 2);
+        asked_us = ev_read_mono_us();
+        while (w.r->counts.batches == sent + 1)
+            ev_turn(w.ev, true);
+        late += ev_read_mono_us() - asked_us > 25000;
+        UNTIL(ev_now_us(w.ev) - asked_us > 3000);
+    }
+    cr_expect_lt(late, 5, "of 8: they waited for a timer of others, 50 ms");
+}
+
 Test(router, a_silent_segment_costs_503_and_nothing_else)
 {
     int64_t t0 = now_ms();

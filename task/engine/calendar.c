@@ -9,21 +9,34 @@
 
 #define AGAIN_MS 60000 /* a zone that is not known here */
 
-int engine_zone(struct engine *e, const char *name)
+/* Some rule has a window of it. */
+static bool is_wanted(const struct engine *e, unsigned zone)
+{
+    bool wanted = false;
+
+    for (unsigned k = 0; k < RATE_NPERS; k++)
+        wanted |= e->tree.windows->v[zone * RATE_NPERS + k].wanted;
+    return wanted;
+}
+
+int engine_zone(struct engine *e, const char *name, uint32_t *taken)
 {
     struct trec r = { .kind = TREC_WINDOW, .name = { name, (uint32_t)strlen(name) } };
-    int rc;
+    unsigned to = 0;
 
     for (unsigned z = 1; z <= RATE_ZONES_MAX; z++) {
         const char *has = e->tree.windows != NULL ? e->tree.windows->zone[z] : NULL;
 
-        if (has != NULL && strcmp(has, name) != 0)
-            continue;
-        r.lo = z * RATE_NPERS;
-        rc = has != NULL ? 0 : task_perform(e, &r);
-        return rc < 0 ? rc : (int)z;
+        if (has != NULL && strcmp(has, name) == 0) {
+            *taken |= 1u << z;
+            return (int)z;
+        }
+        if (to == 0 && (has == NULL || (!is_wanted(e, z) && (*taken >> z & 1) == 0)))
+            to = z;
     }
-    return SQ_EFULL;
+    r.lo = to * RATE_NPERS;
+    *taken |= 1u << to;
+    return to == 0 ? SQ_EFULL : task_perform(e, &r) < 0 ? SQ_ENOMEM : (int)to;
 }
 
 static int64_t look(struct engine *e, uint8_t at, struct window *w)

@@ -8,8 +8,9 @@
 
 #include "task/engine/engine.h"
 
-/* The number of a zone of rates, from 1; one that is new is written down. SQ_ENOMEM; SQ_EFULL: too many. */
-SQ_CHECK int engine_zone(struct engine *e, const char *name);
+/* The number of a zone of rates, from 1; one that is new is written down, and has that of one which no rule has, nor
+ * *taken: bits of the numbers of the rules to come, this one's too. SQ_ENOMEM; SQ_EFULL: too many. */
+SQ_CHECK int engine_zone(struct engine *e, const char *name, uint32_t *taken);
 
 /* Begins those that are over. Behind it e->windows_at is the wall's moment of the next look. */
 void calendar_advance(struct engine *e);

@@ -11,15 +11,25 @@
 int windows_name(struct tree *t, unsigned zone, const char *name, size_t n)
 {
     struct windows *w = t->windows != NULL ? t->windows : calloc(1, sizeof(*w));
+    char *copy = w != NULL ? strndup(n > 0 ? name : "", n) : NULL;
 
-    if (w == NULL)
+    if (copy == NULL) {
+        if (t->windows == NULL)
+            free(w);
         return SQ_ENOMEM;
+    }
     t->windows = w;
     assert(zone >= 1 && zone <= RATE_ZONES_MAX);
-    if (w->zone[zone] != NULL)
-        return strlen(w->zone[zone]) == n && memcmp(w->zone[zone], name, n) == 0 ? 0 : SQ_EPROTO;
-    w->zone[zone] = strndup(n > 0 ? name : "", n);
-    return w->zone[zone] != NULL ? 0 : SQ_ENOMEM;
+    for (unsigned k = zone * RATE_NPERS; k < (zone + 1) * RATE_NPERS; k++) {
+        if (w->v[k].wanted) {
+            free(copy);
+            return SQ_EPROTO;
+        }
+        w->v[k] = (struct window){ .no = 0 };
+    }
+    free(w->zone[zone]);
+    w->zone[zone] = copy;
+    return 0;
 }
 
 void windows_free(struct tree *t)

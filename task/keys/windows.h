@@ -23,7 +23,7 @@ struct windows {
     int64_t wall_ahead;             /* before the partition's axis */
 };
 
-/* A zone has a number. 0; SQ_EPROTO: another one has it; SQ_ENOMEM. */
+/* A zone has a number, and its windows are still to begin. 0; SQ_EPROTO: rules have those of another one; SQ_ENOMEM. */
 SQ_CHECK int windows_name(struct tree *t, unsigned zone, const char *name, size_t n);
 void windows_free(struct tree *t);
 /* The next one begins: what was taken is forgotten. */

@@ -238,6 +238,7 @@ static bool renumber(uint64_t *windows, const uint8_t *own, unsigned rates)
 static int own_zones(struct part *p, struct part_rules *r)
 {
     uint8_t own[RATE_ZONES_MAX + 1] = { 0 };
+    uint32_t taken = 0;
     struct key_limit *v;
     bool ok;
     struct buf b;
@@ -245,7 +246,7 @@ static int own_zones(struct part *p, struct part_rules *r)
     int rc;
 
     for (unsigned z = 0; z < r->n_zones; z++) {
-        rc = engine_zone(&p->e, r->zones[z]);
+        rc = engine_zone(&p->e, r->zones[z], &taken);
         if (rc < 0)
             return rc;
         own[z + 1] = (uint8_t)rc;
@@ -264,11 +265,27 @@ static int own_zones(struct part *p, struct part_rules *r)
     return ok ? 0 : SQ_EINVAL;
 }
 
+/* Frees all numbers of zones: with those of definitions that it has not seen they would be too many. */
+static int without_zones(struct part *p, const char *match, const struct part_rules *r)
+{
+    const struct buf none = { 0 };
+    struct task_rules rules = r->rules;
+    int rc;
+
+    rules.windows = 0;
+    rc = engine_define(&p->e, match, &rules);
+    return rc < 0 ? rc : engine_define_keys(&p->e, match, &none);
+}
+
 /* Rules are written only where they are other ones: orders come again and again. */
 static int define(struct part *p, const char *match, struct part_rules *r)
 {
     int rc = own_zones(p, r);
-    bool same = p->e.n_pools > 0 && memcmp(&p->e.pool[0]->rules, &r->rules, sizeof(r->rules)) == 0;
+    bool same;
+
+    if (rc == SQ_EFULL && (rc = without_zones(p, match, r)) == 0)
+        rc = own_zones(p, r);
+    same = p->e.n_pools > 0 && memcmp(&p->e.pool[0]->rules, &r->rules, sizeof(r->rules)) == 0;
 
     rc = rc < 0 || same ? rc : engine_define(&p->e, match, &r->rules);
     return rc < 0 ? rc : engine_define_keys(&p->e, match, &r->keys);

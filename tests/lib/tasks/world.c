@@ -414,7 +414,7 @@ bool world_run(struct world *w, uint64_t seed)
     w->model = model_new();
     new_engine(w);
     engine_advance(w->e, w->now, 1);
-    if (rules_check(&w->plan.rules) != NULL || engine_zone(w->e, "") != 1 || engine_define(w->e, "*", &w->plan.rules) != 0)
+    if (rules_check(&w->plan.rules) != NULL || engine_zone(w->e, "", &(uint32_t){ 0 }) != 1 || engine_define(w->e, "*", &w->plan.rules) != 0)
         world_broke(w, "rules: %s", rules_check(&w->plan.rules));
     flush(w);
     redefine(w);

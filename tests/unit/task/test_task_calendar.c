@@ -46,8 +46,8 @@ static void rig_at(struct enginerig *r, msec_t wall, const struct task_rules *ru
 {
     rig_init(r, NULL);
     r->e.zones = r->opts.zones = &system_zones;
-    cr_assert_eq(engine_zone(&r->e, "Europe/Berlin"), BERLIN);
-    cr_assert_eq(engine_zone(&r->e, "Europe/Berlin"), BERLIN, "again");
+    cr_assert_eq(engine_zone(&r->e, "Europe/Berlin", &(uint32_t){ 0 }), BERLIN);
+    cr_assert_eq(engine_zone(&r->e, "Europe/Berlin", &(uint32_t){ 0 }), BERLIN, "again");
     r->now.wall_ms = wall;
     rig_advance(r, 0);
     define(r, rules);

@@ -84,6 +84,60 @@ Test(task_table, zones_of_calendar_windows_keep_their_numbers_whatever_the_order
     cr_expect_eq(window_at(&tasktab_part(t, 3)->e.tree, RATE_NPERS + PER_HOUR)->no, 1);
 }
 
+/* Numbers of zones that no rule has any more are taken again; what the others count goes on. */
+Test(task_table, zones_may_change_as_often_as_one_likes)
+{
+    char name[RATE_ZONES_MAX + 1][16];
+    const char *zones[RATE_ZONES_MAX] = { "" };
+    struct key_limit keys[RATE_ZONES_MAX - 1];
+    struct task_rules r;
+    struct msg open = { .type = MSG_PART_OPEN, .part_open = { EPOCH, 3, 8, "q*", sizeof(r) / 8, (uint64_t *)&r, 100,
+                                                              .n_keys = 1, .keys = keys, .n_zones = 2, .zones = zones } };
+
+    rules_default(&r);
+    r.queue_units_1 = 10;
+    r.queue_per_1 = PER_DAY;
+    r.windows = 1;
+    keys[0] = (struct key_limit){ .queue = "", .key = "*", .units_1 = 5, .per_1 = PER_HOUR, .windows = 2, .weight = 1 };
+    ok(EPOCH, 77);
+    for (unsigned i = 0; i < 3 * RATE_ZONES_MAX; i++) {
+        snprintf(name[0], sizeof(name[0]), "Zone/%u", i);
+        zones[1] = name[0];
+        send(MNG, &open);
+        cr_assert(out.n == 0 || out.v[0].m.type != MSG_ERROR, "the %u-th: %s", i, out.v[0].m.error.text);
+        turn();
+        turn();
+        if (i % 40 == 39) {
+            again();
+            tasktab_up(t, MNG, RPC_MANAGER, "m1", &out);
+            ok(EPOCH, 77);
+        }
+        cr_assert_str_eq(tasktab_part(t, 3)->e.tree.windows->zone[tasktab_part(t, 3)->e.pool[0]->keys.pattern[0].units[0]
+                             .window / RATE_NPERS], name[0]);
+        cr_assert_eq(queue_rule()->units[0].window, RATE_NPERS + PER_DAY);
+        cr_assert_eq(window_at(&tasktab_part(t, 3)->e.tree, RATE_NPERS + PER_DAY)->no, 1, "it goes on");
+    }
+    for (unsigned all = 0; all < 2; all++) { /* all of them at once, and all others: definitions between were missed */
+        for (unsigned i = 0; i < RATE_ZONES_MAX; i++) {
+            snprintf(name[i], sizeof(name[0]), "%s/%u", all ? "All" : "Other", i);
+            zones[i] = name[i];
+            if (i > 0)
+                keys[i - 1] = (struct key_limit){ .queue = "", .key = "*", .units_1 = 5, .per_1 = PER_HOUR,
+                                                  .windows = i + 1, .weight = 1 };
+        }
+        open.part_open.n_zones = RATE_ZONES_MAX;
+        open.part_open.n_keys = RATE_ZONES_MAX - 1;
+        send(MNG, &open);
+        cr_assert(out.n == 0 || out.v[0].m.type != MSG_ERROR, "%s", out.v[0].m.error.text);
+        turn();
+        again();
+        tasktab_up(t, MNG, RPC_MANAGER, "m1", &out);
+        ok(EPOCH, 77);
+        cr_expect_eq(tasktab_part(t, 3)->e.pool[0]->keys.n, RATE_ZONES_MAX - 1);
+        cr_expect_str_eq(tasktab_part(t, 3)->e.tree.windows->zone[queue_rule()->units[0].window / RATE_NPERS], name[0]);
+    }
+}
+
 Test(task_table, a_unique_key_that_another_task_has_is_told_apart)
 {
     struct task_put one[] = {

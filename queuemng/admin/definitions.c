@@ -281,8 +281,16 @@ static bool is_other_share(const struct budget_member *was, const struct budget_
     return strcmp(name, is->name) != 0 || (name[0] != '\0' && was->weight != is->weight);
 }
 
+/* Routers say the secret of all queues to it. */
+static bool is_other_site(const struct def_challenge *was, const struct def_challenge *is)
+{
+    const char *url = was != NULL && was->verify_url != NULL ? was->verify_url : "";
+
+    return is->verify_url != NULL && is->verify_url[0] != '\0' && strcmp(url, is->verify_url) != 0;
+}
+
 /* The key by which a definition reaches beyond the bearer's part: an endpoint that its calls would go to,
- * or a budget, whose shares are everybody's. NULL: none does, or did so before. */
+ * a budget, whose shares are everybody's, or a site that gets the routers' secret. NULL: none does, or did so before. */
 static const char *foreign_key(const struct admin_call *c, enum def_kind_no kind, const void *old,
                                const void *def)
 {
@@ -298,6 +306,8 @@ static const char *foreign_key(const struct admin_call *c, enum def_kind_no kind
         return "notify";
     if (kind == DEF_QUEUE && is_foreign(c, old != NULL ? was_queue->turn.queue : "", queue->turn.queue))
         return "turn_notice";
+    if (kind == DEF_QUEUE && is_other_site(old != NULL ? &was_queue->challenge : NULL, &queue->challenge))
+        return "challenge.verify_url";
     if ((kind == DEF_QUEUE && is_other_share(old != NULL ? &was_queue->budget : NULL, &queue->budget)) ||
         (kind == DEF_ENDPOINT &&
          is_other_share(old != NULL ? &was_endpoint->budget : NULL, &endpoint->budget)))
@@ -346,8 +356,8 @@ static void put(struct admin_call *c, enum def_kind_no kind, const char *name,
     key = rc == 0 ? foreign_key(c, kind, old, def) : NULL;
     if (key != NULL) {
         cfg_clear(def, def_kinds[kind].keys);
-        admin_problem(c->a, 403, "forbidden", "%s: what it names, too, must be the token's (a budget: all "
-                      "queues and pools); %s is not for that", key, bearer_words(c->who, words));
+        admin_problem(c->a, 403, "forbidden", "%s: what it names, too, must be the token's (a budget, and "
+                      "verify_url, which is sent the routers' secret: all queues and pools); %s is not for that", key, bearer_words(c->who, words));
         return;
     }
     admin_define(c, kind, name, def, rc, &e, old == NULL ? 201 : 200);

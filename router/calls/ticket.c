@@ -25,7 +25,7 @@ struct rflow *ticket_call(struct router *r, struct httpd_req *req, const struct 
 {
     if (token_read(t, &r->keys.token, text.p, text.n) != 0 && !may_all_the_same(r, req, q, t))
         return NULL;
-    suspecting_heard(r, t);
+    suspecting_heard(r, t, q->method == HTTP_GET || q->method == HTTP_HEAD);
     return rflow_call(r, req, done, busy);
 }
 
@@ -121,7 +121,7 @@ uint32_t ticket_over_ms(struct router *r, const struct token *t)
 
     if (SQ_LIKELY(!r->gate.hears))
         return 0;
-    suspecting_heard(r, t);
+    suspecting_heard(r, t, true);
     if (r->gate.ticket_times == 0)
         return 0;
     wait_ms = ticket_polls_over_ms(r->gate.tickets, t, ev_now(r->ev));

@@ -11,6 +11,8 @@
 #define SETS      1024u
 #define POLLED    (1u << 15)
 #define POLLED_MS 120000u
+#define ALL       UINT64_MAX /* name of a queue's row: places that owe a poll, and all polls. No prefix has it */
+#define HEARD     64         /* so many places owe polls here while one comes: then polls go elsewhere */
 
 struct row {
     uint64_t name; /* hash of the prefix, or of its site; 0: free */
@@ -69,11 +71,16 @@ static struct row *find(struct suspects *s, queue_id q, uint64_t name)
     return NULL;
 }
 
+static bool is_kept(const struct row *r)
+{
+    return r->since_s != 0 || r->name == ALL;
+}
+
 /* Is it better to lose a than b? */
 static bool is_less(const struct row *a, const struct row *b)
 {
-    if ((a->since_s != 0) != (b->since_s != 0))
-        return a->since_s == 0;
+    if (is_kept(a) != is_kept(b))
+        return is_kept(b);
     return a->slot < b->slot;
 }
 
@@ -127,6 +134,18 @@ void suspects_count(struct suspects *s, const struct suspect_of *of, enum suspec
     add(row_of(s, of, of->prefix, false, now_ms), what);
     if (of->site != of->prefix)
         add(row_of(s, of, of->site, true, now_ms), what);
+    if (what == SUSPECT_OWED)
+        add(row_of(s, of, ALL, false, now_ms), what);
+}
+
+void suspects_heard(struct suspects *s, queue_id q, msec_t now_ms)
+{
+    struct row *r = find(s, q, ALL);
+
+    if (r == NULL)
+        return;
+    bring_up(r, now_ms / SUSPECT_SLOT_MS);
+    add(r, SUSPECT_POLLS);
 }
 
 void suspects_polled(struct suspects *s, const struct suspect_of *of, uint64_t seg, uint32_t number,
@@ -155,7 +174,20 @@ static uint32_t less(uint32_t v, uint32_t by)
     return v > by ? v - by : 0;
 }
 
-static void judge(struct row *r, int64_t wall_s, struct suspect_row *of)
+/* Do polls of the queue come to this router? */
+static bool hears(struct suspects *s, const struct row *of)
+{
+    struct row *r = find(s, of->queue, ALL);
+    uint64_t polls;
+
+    if (r == NULL)
+        return false;
+    bring_up(r, of->slot);
+    polls = sum(r, SUSPECT_POLLS, 0);
+    return polls > 0 && polls * HEARD >= sum(r, SUSPECT_OWED, 0);
+}
+
+static void judge(struct suspects *s, struct row *r, int64_t wall_s, struct suspect_row *of)
 {
     uint32_t half = r->since_s != 0 ? (r->from + 1) / 2 : r->from, script, all;
 
@@ -164,6 +196,8 @@ static void judge(struct row *r, int64_t wall_s, struct suspect_row *of)
                                 .silent = less(sum(r, SUSPECT_OWED, SUSPECT_DUE),
                                                2 * sum(r, SUSPECT_POLLS, 0)),
                                 .refused = sum(r, SUSPECT_REFUSED, 0) };
+    if (of->silent > 0 && !hears(s, r))
+        of->silent = 0;
     script = of->silent + of->posing + of->refused / 8;
     all = script + (r->places != 0 ? less(of->places, r->places) / 10 : 0);
     r->grade = script >= (r->grade == SUSPECT_SCRIPT ? half : r->from) ? SUSPECT_SCRIPT
@@ -191,7 +225,7 @@ enum suspect_grade suspects_grade(struct suspects *s, const struct suspect_of *o
     for (unsigned i = 0; i < 1 + (of->site != of->prefix); i++) {
         struct row *r = row_of(s, of, names[i], i > 0, now_ms);
 
-        judge(r, wall_s, &unused);
+        judge(s, r, wall_s, &unused);
         *nameless |= r->grade != SUSPECT_NONE && r->net == 0;
         if (r->grade > worst)
             worst = (enum suspect_grade)r->grade;
@@ -229,7 +263,7 @@ uint32_t suspects_rows(struct suspects *s, msec_t now_ms, int64_t wall_s,
         if (r->since_s == 0)
             continue;
         bring_up(r, now_ms / SUSPECT_SLOT_MS);
-        judge(r, wall_s, &of);
+        judge(s, r, wall_s, &of);
         all += r->grade != SUSPECT_NONE;
         if (r->grade != SUSPECT_NONE && r->net != 0 && *n < MSG_SUSPECTS_MAX)
             rows[(*n)++] = of;

@@ -6,7 +6,8 @@
  *   places   places that are new
  *   silent   places that were to be polled soon, and were not when they were a minute old. Polls are
  *            counted by ticket, and each stands for two places: people who close the page at once are no
- *            script, and polls may come to another router than their joins
+ *            script, and polls may come to another router than their joins. Where a balancer sends all
+ *            polls of the queue elsewhere, none is silent: suspects_heard()
  *   posing   joins that call themselves a browser and lack what each browser says
  *   refused  joins that were asked for work, or sent away, since it is a suspect
  * The score is silent + posing, an eighth of refused (so that a flood goes on being one, while a few who
@@ -48,7 +49,9 @@ struct suspect_of { /* a queue's address: both rows are counted, the higher grad
 struct suspects *suspects_new(void);
 void suspects_free(struct suspects *s);
 void suspects_count(struct suspects *s, const struct suspect_of *of, enum suspect_what what, msec_t now_ms);
-/* Likewise SUSPECT_POLLS, of a ticket: once in two minutes, and only if its prefix is known. */
+/* A poll of any ticket of the queue has come: so this router hears polls. */
+void suspects_heard(struct suspects *s, queue_id q, msec_t now_ms);
+/* Counts SUSPECT_POLLS, of a ticket: once in two minutes, and only if its prefix is known. */
 void suspects_polled(struct suspects *s, const struct suspect_of *of, uint64_t seg, uint32_t number,
                      msec_t now_ms);
 /* wall_s: for the moment since when it is one. *nameless: a row of it has no prefix to be shown yet. */

@@ -23,14 +23,16 @@ void suspecting_placed(struct router *r, limit_id client, const struct flow *f)
         suspects_count(r->suspects, &of, SUSPECT_OWED, ev_now(r->ev));
 }
 
-void suspecting_heard_of(struct router *r, const struct token *t)
+void suspecting_heard_of(struct router *r, const struct token *t, bool polls)
 {
     struct suspect_of of;
     struct route_owner o;
 
-    if (router_wall_s() - (int64_t)t->issued_s > SUSPECT_YOUNG_S ||
-        routes_owner(r->routes, t->seg, &o) < 0 || o.queue == NULL ||
+    if (routes_owner(r->routes, t->seg, &o) < 0 || o.queue == NULL ||
         !suspecting_of(o.queue, r->gate.client, &of))
         return;
-    suspects_polled(r->suspects, &of, t->seg, t->number, ev_now(r->ev));
+    if (polls)
+        suspects_heard(r->suspects, of.queue, ev_now(r->ev));
+    if (router_wall_s() - (int64_t)t->issued_s <= SUSPECT_YOUNG_S)
+        suspects_polled(r->suspects, &of, t->seg, t->number, ev_now(r->ev));
 }

@@ -163,7 +163,8 @@ Test(access_api, each_route_needs_its_role)
 
         cr_assert(r->role >= ROLE_VIEWER && r->role <= ROLE_ADMIN, "%s %s has no role", r->method, r->path);
         cr_assert(r->about >= ABOUT_NOTHING && r->about <= ABOUT_TASK && r->answer != NULL, "%s", r->path);
-        cr_expect((strcmp(r->method, "GET") == 0 && strcmp(r->path, "tasks/{task}/payload") != 0) || strcmp(r->path, "session") == 0
+        cr_expect((strcmp(r->method, "GET") == 0 && strcmp(r->path, "tasks/{task}/payload") != 0 &&
+                   strcmp(r->path, "suspects") != 0) || strcmp(r->path, "session") == 0
                       ? r->role == ROLE_VIEWER : r->role > ROLE_VIEWER, "%s %s",
                   r->method, r->path);
         path_of(r, path);
@@ -247,6 +248,21 @@ Test(access_api, a_definition_names_nothing_of_others)
     cr_expect_eq(ask(SHOP, "PATCH", "queues/shop", "", "{\"budget_weight\": 1000}"), 403);
     cr_expect_eq(ask(SHOP, "PATCH", "queues/shop", "", "{\"budget\": \"\"}"), 403, "nor goes without");
     cr_expect_eq(ask(SHOP, "PATCH", "queues/shop", "", "{\"message\": \"soon\"}"), 200, "%s", text("detail"));
+}
+
+/* Routers say the secret of their captcha to it. */
+Test(access_api, only_who_is_for_all_says_which_site_gets_the_routers_secret)
+{
+    static const char site[] = "{\"challenge\": {\"verify_url\": \"https://evil.example/\"}}";
+
+    cr_expect_eq(ask(SHOP, "PATCH", "queues/shop", "", site), 403, "%d", g.a.status);
+    cr_expect_not_null(strstr(text("detail"), "challenge.verify_url: what it names"), "%s", text("detail"));
+    cr_expect_eq(ask(ADMIN, "PATCH", "queues/shop", "", site), 200, "%s", text("detail"));
+    cr_expect_eq(ask(SHOP, "PATCH", "queues/shop", "", "{\"challenge\": {\"mode\": \"on\"}}"), 200,
+                 "it was so before: %s", text("detail"));
+    cr_expect_eq(ask(SHOP, "PATCH", "queues/shop", "", "{\"challenge\": {\"verify_url\": \"\"}}"), 200, "%s",
+                 text("detail"));
+    cr_expect_eq(ask(SHOP, "PATCH", "queues/shop", "", site), 403);
 }
 
 /* The pools that call an endpoint go with it: none of others does. */

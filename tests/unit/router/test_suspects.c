@@ -10,12 +10,14 @@
 static struct suspects *s;
 static struct suspect_of of;
 static msec_t now;
+static bool polls_come; /* other people of the queue poll at this router */
 
 static void set_up(void)
 {
     s = suspects_new();
     cr_assert(s != NULL);
     now = 1000000;
+    polls_come = true;
     of = (struct suspect_of){ .queue = 7, .prefix = 11, .site = 11, .from = 20, .places = 100 };
 }
 
@@ -28,8 +30,11 @@ TestSuite(suspects, .init = set_up, .fini = tear_down, .timeout = 60);
 
 static void count(enum suspect_what what, unsigned n)
 {
-    while (n-- > 0)
+    while (n-- > 0) {
         suspects_count(s, &of, what, now);
+        if (polls_come && what == SUSPECT_OWED)
+            suspects_heard(s, of.queue, now);
+    }
 }
 
 static enum suspect_grade grade(void)
@@ -73,6 +78,29 @@ Test(suspects, places_that_are_not_polled_make_one_once_they_are_a_minute_old)
     cr_expect_eq(grade(), SUSPECT_NONE);
     now += 2 * SUSPECT_SLOT_MS;
     cr_expect_eq(grade(), SUSPECT_SCRIPT);
+}
+
+/* A balancer that sends joins to some routers and polls to others. */
+Test(suspects, where_polls_go_elsewhere_nobody_is_silent)
+{
+    polls_come = false;
+    count(SUSPECT_PLACES, 200);
+    count(SUSPECT_OWED, 200);
+    now += 4 * SUSPECT_SLOT_MS;
+    cr_expect_eq(grade(), SUSPECT_NONE);
+    suspects_heard(s, of.queue + 1, now);
+    cr_expect_eq(grade(), SUSPECT_NONE, "of another queue");
+    suspects_heard(s, of.queue, now);
+    suspects_heard(s, of.queue, now);
+    suspects_heard(s, of.queue, now);
+    cr_expect_eq(grade(), SUSPECT_NONE, "a stray one for more than 64 places");
+    suspects_heard(s, of.queue, now);
+    cr_expect_eq(grade(), SUSPECT_SCRIPT, "they come here");
+    count(SUSPECT_POSING, 20);
+    now += 20 * SUSPECT_SLOT_MS;
+    cr_expect_eq(grade(), SUSPECT_NONE);
+    count(SUSPECT_POSING, 20);
+    cr_expect_eq(grade(), SUSPECT_SCRIPT, "posing counts all the same");
 }
 
 Test(suspects, people_who_poll_are_none_however_many_they_are)

@@ -85,7 +85,7 @@ Test(unique, the_key_lasts_as_long_as_it_was_said)
     }
 }
 
-Test(unique, a_replacement_that_finds_no_room_changes_nothing)
+Test(unique, a_replacement_has_the_room_of_that_one_and_another_task_has_none)
 {
     struct task_rules rules;
     struct enginerig r;
@@ -95,7 +95,11 @@ Test(unique, a_replacement_that_finds_no_room_changes_nothing)
     rules.max_waiting = 1;
     rig_init(&r, &rules);
     a = rig_submit(&r, with(UNIQUE_RUNNING, UNIQUE_RETURN));
-    cr_expect_eq(again(&r, UNIQUE_REPLACE, &b), SQ_EFULL);
+    cr_expect_eq(again(&r, UNIQUE_REPLACE, &b), 0);
+    cr_expect_neq(b, a);
+    a = b;
+    cr_expect_eq(engine_submit(&r.e, &(const struct submit){ .queue = { "q", 1 } }, &b), SQ_EFULL);
+    rig_flush(&r);
     cr_expect_eq(rig_state(&r, a), TASK_WAITING);
     cr_expect_eq(again(&r, UNIQUE_RETURN, &b), 1);
     cr_expect_eq(b, a);

@@ -13,14 +13,16 @@
 static bool read_line(const char *s, struct moved_ticket *x)
 {
     unsigned long long seg, until;
-    char device[DEVICE_LEN + 1];
+    char device[1 + DEVICE_LEN + 1];
     unsigned number;
+    size_t n;
 
-    if (sscanf(s, "%20llu-%10u %18llu %22s", &seg, &number, &until, device) != 4)
+    if (sscanf(s, "%20llu-%10u %18llu %23s", &seg, &number, &until, device) != 4)
         return false;
-    *x = (struct moved_ticket){ .seg = seg, .number = number, .until_s = (int64_t)until };
-    if (strcmp(device, "-") != 0)
-        memcpy(x->device, device, sizeof(device));
+    n = strlen(device);
+    *x = (struct moved_ticket){ .seg = seg, .number = number, .until_s = (int64_t)until,
+                                .open = n == 1 || n > DEVICE_LEN }; /* an id may begin with a '-', too */
+    memcpy(x->device, device + x->open, n + 1 - x->open);
     return true;
 }
 
@@ -39,8 +41,14 @@ bool moved_find(const char *text, seg_id seg, uint32_t number, struct moved_tick
 
 static int write_line(char *to, const struct moved_ticket *x)
 {
-    return snprintf(to, LINE_MAX, "%llu-%u %lld %s\n", (unsigned long long)x->seg, x->number,
-                    (long long)x->until_s, x->device[0] != '\0' ? x->device : "-");
+    return snprintf(to, LINE_MAX, "%llu-%u %lld %s%s\n", (unsigned long long)x->seg, x->number,
+                    (long long)x->until_s, x->open ? "-" : "", x->device);
+}
+
+/* The device that has it keeps it when nobody comes. */
+static bool is_over(const struct moved_ticket *x, int64_t now_s)
+{
+    return x->until_s + (x->open && x->device[0] != '\0' ? MOVED_KEEP_S : 0) <= now_s;
 }
 
 int moved_put(char **text, const struct moved_ticket *x, int64_t now_s)
@@ -53,7 +61,7 @@ int moved_put(char **text, const struct moved_ticket *x, int64_t now_s)
     if (to == NULL)
         return SQ_ENOMEM;
     for (const char *at = *text; at != NULL && *at != '\0'; at += *at == '\n') {
-        if (read_line(at, &was) && was.until_s > now_s && (was.seg != x->seg || was.number != x->number)) {
+        if (read_line(at, &was) && !is_over(&was, now_s) && (was.seg != x->seg || was.number != x->number)) {
             n += (size_t)write_line(to + n, &was);
             lines++;
         }

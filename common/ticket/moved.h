@@ -2,6 +2,7 @@
  *
  *   "17-42 1764334845 -\n"    until then the next device that shows it takes it over
  *   "17-42 1766926845 ID\n"   it has: until then the ticket works with that device alone
+ *   "17-42 1764334845 -ID\n"  open once more: until another one has come it works with that device
  *
  * The manager keeps it and tells it to routers as it is. Pure. */
 #ifndef SEGQ_MOVED_H
@@ -11,12 +12,14 @@
 
 #define MOVED_MAX      256 /* lines */
 #define MOVED_TEXT_MAX (MOVED_MAX * 80)
+#define MOVED_KEEP_S   (30 * 86400) /* the longest session; a device's cookie lives as long */
 
 struct moved_ticket {
     seg_id seg;
     uint32_t number;
     int64_t until_s;             /* Unix time */
-    char device[DEVICE_LEN + 1]; /* "": nobody has taken it over yet; else device_id() */
+    bool open;                   /* until then for the next device */
+    char device[DEVICE_LEN + 1]; /* "": the one that joined has it; else device_id() of who does */
 };
 
 /* False: no line is about the ticket. NULL: no text. */

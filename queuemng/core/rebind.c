@@ -14,7 +14,6 @@
 #include "queuemng/state/state.h"
 
 #define LOG_MODULE "manager"
-#define KEEP_S     (30 * 86400) /* the longest session; its cookie lives as long */
 
 static struct mqueue *queue_of(const struct mng *m, seg_id seg)
 {
@@ -38,7 +37,7 @@ static int put(struct mng *m, struct mqueue *q, const struct moved_ticket *x)
 int mng_rebind(struct mng *m, msec_t now_ms, const struct token_key *key, seg_id seg, uint32_t number,
                struct mng_rebind_view *v, struct mng_out *out, struct err *e)
 {
-    struct moved_ticket x = { .seg = seg, .number = number }, was = { 0 };
+    struct moved_ticket x = { .seg = seg, .number = number, .open = true }, was = { 0 };
     struct mqueue *q = queue_of(m, seg);
     int rc;
 
@@ -53,6 +52,7 @@ int mng_rebind(struct mng *m, msec_t now_ms, const struct token_key *key, seg_id
     token_write(&(struct token){ .seg = seg, .number = number, .issued_s = (uint32_t)(m->wall_ms / 1000),
                                  .client = CLIENT_BROWSER, .device = 1 }, key, v->token);
     v->was_moved = moved_find(q->moved, seg, number, &was) && was.device[0] != '\0';
+    memcpy(x.device, was.device, sizeof(x.device)); /* has it until another one comes */
     rc = put(m, q, &x);
     mng_end(m);
     if (rc == SQ_EFULL)
@@ -67,10 +67,11 @@ void rebind_take(struct mng *m, const struct msg_device *d)
     struct moved_ticket x;
 
     if (q == NULL || !device_text_ok(d->id, strlen(d->id)) || !moved_find(q->moved, d->seg, d->number, &x) ||
-        x.device[0] != '\0' || x.until_s <= m->wall_ms / 1000)
-        return; /* another one was first, or it is too late */
+        !x.open || x.until_s <= m->wall_ms / 1000 || strcmp(x.device, d->id) == 0)
+        return; /* another one was first, or it is too late, or it has it */
     memcpy(x.device, d->id, sizeof(x.device));
-    x.until_s = m->wall_ms / 1000 + KEEP_S;
+    x.open = false;
+    x.until_s = m->wall_ms / 1000 + MOVED_KEEP_S;
     if (put(m, q, &x) == 0)
         log_info("event=ticket_moved queue=%s ticket=%llu-%u", q->def.name, (unsigned long long)d->seg, d->number);
 }

@@ -91,11 +91,9 @@ enum device_word device_of(const struct router *r, const struct http_req *q, con
     if (rc < 0 || o.queue->map.bind != BIND_DEVICE)
         return DEVICE_SAME;
     m = &o.queue->map;
-    if (is_taken(m, t->seg, t->number, &x))
-        return shows(r, q, m->name, x.device, 0) ? DEVICE_SAME : DEVICE_OTHER;
-    if (shows(r, q, m->name, NULL, t->device))
+    if (shows(r, q, m->name, is_taken(m, t->seg, t->number, &x) ? x.device : NULL, t->device))
         return DEVICE_SAME;
-    return x.until_s > router_wall_s() ? DEVICE_TAKES : DEVICE_OTHER;
+    return x.open && x.until_s > router_wall_s() ? DEVICE_TAKES : DEVICE_OTHER;
 }
 
 void device_refuse(struct router *r, seg_id seg, uint32_t number)

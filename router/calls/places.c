@@ -21,6 +21,7 @@ struct places_call {
     unsigned pending;      /* asks of this step without an answer, and one while they begin */
     bool joins, leaves;    /* kind of the call; neither: a poll */
     uint8_t failed;        /* a join: the first place that it did not get, + 1; 0: none */
+    uint8_t fresh;         /* a join: a bit for each place that was not there before */
     struct flow why;       /* flow of that one */
     struct slice key;      /* a join's Idempotency-Key; key_text */
     uint8_t client;
@@ -206,17 +207,13 @@ static void ask_all(struct places_call *c)
     }
 }
 
-/* All or none: what was joined leaves again. True: there is something to undo. */
+/* All or none: what was joined leaves again, but not what an earlier call with the same key has joined.
+ * True: there is something to undo. */
 static bool undo(struct places_call *c)
 {
-    uint8_t joined = 0;
-
-    for (unsigned i = 0; i < c->p.n; i++)
-        if (c->p.v[i].is == PLACE_IS_WAITING || c->p.v[i].is == PLACE_IS_ADMITTED)
-            joined |= (uint8_t)(1u << i);
     c->p.step = PLACES_LEAVE;
-    c->p.asks = joined;
-    return joined != 0;
+    c->p.asks = c->fresh;
+    return c->fresh != 0;
 }
 
 /* No ask is pending. rf: the last one, or NULL. May end the call: c is no more. */
@@ -252,6 +249,8 @@ static void answered(struct router *r, struct rflow *rf)
 
     (void)r;
     places_said(&c->p, rf->place, &rf->flow);
+    if (c->p.step == PLACES_JOIN && rf->flow.result == FLOW_OK)
+        c->fresh |= (uint8_t)(1u << rf->place);
     if (c->p.step == PLACES_JOIN && c->failed == 0 && rf->flow.result != FLOW_OK &&
         rf->flow.result != FLOW_EXISTING) {
         c->failed = (uint8_t)(rf->place + 1);

@@ -64,6 +64,7 @@ wait_for 5 "  the old one has not any more" gone
 check_eq "  nor has a third one" "$(place bob "$U")" "[\"other_device\",\"$NU\"]"
 link=$(ctl rebind "$NU" | sed 's/.* at a router: //')
 visit() { http "${LOOKS[@]}" -L -b "$DIR/hal" -c "$DIR/hal" "$R$1" | grep -q 'id="position"'; }
+check_eq "while it is open once more, who has it keeps it" "$(place gus "$U")" "[\"waiting\",$G]"
 by_link() { visit "$link" || visit /q/login; }
 wait_for 10 "by the link that it prints it is taken over at the page" by_link
 check_eq "  once" "$(http -o /dev/null -w '%{http_code}' "${LOOKS[@]}" "$R2$link")" 403

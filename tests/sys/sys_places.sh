@@ -31,7 +31,16 @@ check_eq "one queue is no group" "$(join '{"queues":["login"]}' | field code)" b
 check_eq "a group that is not ours is refused" "$(status_of "$R/v1/places/${G%?????}aaaaa")" 404
 key() { http -X POST -H 'Content-Type: application/json' -H 'Idempotency-Key: 0123456789abcdef' \
     -d '{"queues":["login","rides"]}' "$1/v1/places" | jq -c '[.places[].ticket]'; }
-check_eq "the same join again is the same places" "$(key "$R")" "$(key "$R2")"
+K=$(key "$R")
+check_eq "the same join again is the same places" "$K" "$(key "$R2")"
+check "one of the queues is full" "${CTL[@]}" queue set rides max_waiting=1
+full() { [ "$(http "$R/v1/queues/rides" | field state)$(http "$R2/v1/queues/rides" | field state)" = fullfull ]; }
+wait_for 10 "  as both routers hear" full
+check_eq "so nobody joins it" "$(join | field code) $(key "$R2" 2>/dev/null)" "queue_full "
+check "it has room" "${CTL[@]}" queue set rides max_waiting=0
+room() { [ "$(http "$R/v1/queues/rides" | field state)$(http "$R2/v1/queues/rides" | field state)" = pausedpaused ]; }
+wait_for 10 "  as both routers hear" room
+check_eq "  and the places of the join that came again are kept" "$(key "$R")" "$K"
 L=$(join | field group)
 check_eq "one leaves" "$(status_of -X DELETE "$R2/v1/places/$L")" 204
 has_left() { [ "$(look "$L" | jq -c '[.state, (.places[] | .reason)]')" = '["over","left","left"]' ]; }

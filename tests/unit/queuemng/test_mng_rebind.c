@@ -50,6 +50,13 @@ static const char *whose(const struct mr *r, seg_id seg, uint32_t number)
     return moved_find(queue_find(r->m, "q")->moved, seg, number, &x) ? x.device : NULL;
 }
 
+static bool is_open(const struct mr *r, seg_id seg, uint32_t number)
+{
+    struct moved_ticket x;
+
+    return moved_find(queue_find(r->m, "q")->moved, seg, number, &x) && x.open;
+}
+
 Test(mng_rebind, the_first_device_that_shows_it_has_it)
 {
     struct mr *r = story(QUEUE);
@@ -78,8 +85,29 @@ Test(mng_rebind, the_first_device_that_shows_it_has_it)
     cr_expect_str_eq(whose(r, seg, 1), ONE);
     cr_assert_eq(rebind(r, seg, 1, &v), 0);
     cr_expect(v.was_moved);
+    cr_expect_str_eq(whose(r, seg, 1), ONE, "it has it until another one comes");
+    shown(r, seg, 1, ONE);
+    cr_expect(is_open(r, seg, 1), "the one that has it takes nothing over");
     shown(r, seg, 1, OTHER);
     cr_expect_str_eq(whose(r, seg, 1), OTHER, "again, by the operator's word");
+    cr_expect_not(is_open(r, seg, 1));
+    mr_free(r);
+}
+
+Test(mng_rebind, nobody_comes_for_it_and_the_last_device_keeps_it)
+{
+    struct mr *r = story(QUEUE);
+    struct mng_rebind_view v;
+    seg_id seg = r->ticket[0].seg;
+
+    cr_assert_eq(rebind(r, seg, 0, &v), 0);
+    shown(r, seg, 0, ONE);
+    cr_assert_eq(rebind(r, seg, 0, &v), 0);
+    mr_run(r, REBIND_S * 1000 + 2000);
+    cr_assert_eq(rebind(r, r->ticket[1].seg, 1, &v), 0, "lines that are over go");
+    shown(r, seg, 0, OTHER);
+    mr_restart_manager(r);
+    cr_expect_str_eq(whose(r, seg, 0), ONE);
     mr_free(r);
 }
 
@@ -108,7 +136,7 @@ Test(mng_rebind, what_cannot_be_is_refused)
 
 Test(mng_rebind, lines_have_a_bound_and_go_when_they_are_over)
 {
-    struct moved_ticket x = { .seg = 1, .until_s = 100 }, y;
+    struct moved_ticket x = { .seg = 1, .until_s = 100, .open = true }, y;
     char *text = NULL;
 
     for (x.number = 0; x.number < MOVED_MAX; x.number++)
@@ -120,6 +148,7 @@ Test(mng_rebind, lines_have_a_bound_and_go_when_they_are_over)
     cr_expect_not(moved_find(text, 2, 7, &y));
     x.number = 7;
     strcpy(x.device, ONE);
+    x.open = false;
     cr_assert_eq(moved_put(&text, &x, 50), 0, "in place of its own");
     cr_expect(moved_find(text, 1, 7, &y) && strcmp(y.device, ONE) == 0);
     x.until_s = 200;

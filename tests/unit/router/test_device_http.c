@@ -186,8 +186,18 @@ Test(device_http, the_next_device_takes_a_ticket_over_once)
     cr_expect_eq(call_with("GET", mine, with(taker), ""), 200);
     cr_expect_eq(call_with("GET", mine, with(secret), ""), 403, "the old one has lost it");
     cr_expect_eq(call_with("GET", mine, with(SECRET), ""), 403, "the other one was late");
-    queue_moved = "1-0 1000 -\n";
+    snprintf(line, sizeof(line), "1-0 4000000000 -%s\n", id);
     new_map(8);
+    w.device[0] = '\0';
+    cr_expect_eq(call_with("GET", mine, with(taker), ""), 200, "open again: who has it keeps it");
+    cr_expect_str_eq(w.device, "", "and takes nothing over from itself");
+    cr_expect_eq(call_with("GET", mine, with(secret), ""), 503, "whoever had it before is any other one");
+    snprintf(line, sizeof(line), "1-0 1000 -%s\n", id);
+    new_map(9);
+    cr_expect_eq(call_with("GET", mine, with(taker), ""), 200, "nobody came for it");
+    cr_expect_eq(call_with("GET", mine, with(secret), ""), 403);
+    queue_moved = "1-0 1000 -\n";
+    new_map(10);
     cr_expect_eq(call_with("GET", mine, with(SECRET), ""), 403, "too late");
     cr_expect_eq(call_with("GET", mine, with(secret), ""), 200);
 }

@@ -64,9 +64,11 @@ static void read_token(struct router *r, const struct route_queue *q, struct joi
     join_by_key(r, q, b, (struct slice){ key, (size_t)(to - key) });
 }
 
-/* The first time, or again. False: it has been too often. */
+/* The first time, or again. False: it has been too often, or another person's: two came at once. */
 static bool use(struct router *r, const struct site_token *t)
 {
+    if (crowd_knows(r->door.used, t->id) && !crowd_knows(r->door.used, t->of_both))
+        return false;
     (void)crowd_add(r->door.used, t->id, USED_MS, ev_now(r->ev));
     return crowd_add(r->door.used, t->of_both, USED_MS, ev_now(r->ev)).all <= DOOR_USES;
 }
@@ -137,7 +139,7 @@ static void end_held(struct site_held *h, const struct route_queue *q, enum site
         goes = falls_back(r, req, q, &h->work);
     else
         goes = use(r, &h->token) || was_used(r, req);
-    r->site_results[SITE_GOOD] += said == SITE_PERSON;
+    r->site_results[SITE_GOOD] += said == SITE_PERSON && goes;
     if (goes)
         h->then.go(r, req, q, &h->b, h->then.lane, h->then.end);
 }
@@ -154,13 +156,16 @@ static void on_said(void *arg, enum site_said said)
             end_held(h, q, said);
         else
             router_problem(r, h->req, API_QUEUE_NOT_FOUND, "there is no such queue");
+    } else if (said == SITE_PERSON) {
+        /* Asked, so its token is used up: whoever comes again with it goes in. */
+        r->site_results[SITE_GOOD] += use(r, &h->token);
     }
     free(h);
 }
 
 void site_held_gone(struct site_held *h)
 {
-    h->req = NULL; /* asked, so its token is used up */
+    h->req = NULL;
 }
 
 /* ---- questions ---- */

@@ -128,33 +128,40 @@ static void note(struct site *s, const char *why)
 
 /* ---- answers ---- */
 
-/* "invalid-input-secret", "internal-error" and their like: of the service and us, not of the person. */
+static bool is_word_about_us(const json_t *x)
+{
+    const char *word = json_is_string(x) ? json_string_value(x) : "";
+
+    return strstr(word, "secret") != NULL || strstr(word, "internal") != NULL || strstr(word, "sitekey") != NULL;
+}
+
+/* "invalid-input-secret", "internal-error" and their like, "sitekey_invalid" of Friendly Captcha: of the
+ * service and us, not of the person. */
 static bool is_about_us(const json_t *o)
 {
     const json_t *codes = json_object_get(o, "error-codes"), *x;
     size_t i;
 
     json_array_foreach(codes, i, x) {
-        const char *word = json_is_string(x) ? json_string_value(x) : "";
-
-        if (strstr(word, "secret") != NULL || strstr(word, "internal") != NULL || strstr(word, "sitekey") != NULL)
+        if (is_word_about_us(x))
             return true;
     }
-    return false;
+    return is_word_about_us(json_object_get(json_object_get(o, "error"), "error_code"));
 }
 
 static enum site_said read_answer(const struct call_answer *a, const char **why)
 {
-    json_t *o = a->fault == CALL_NONE && a->status == 200 && a->length == a->n
+    bool heard = a->fault == CALL_NONE && (a->status == 200 || a->status == 400);
+    json_t *o = heard && a->length == a->n
                     ? json_in((const char *)a->body, a->n, NULL) : NULL;
     const json_t *success = json_object_get(o, "success");
-    enum site_said said = json_is_true(success)                     ? SITE_PERSON
+    enum site_said said = json_is_true(success) && a->status == 200 ? SITE_PERSON
                           : json_is_false(success) && !is_about_us(o) ? SITE_NONE
                                                                       : SITE_UNKNOWN;
 
     *why = said != SITE_UNKNOWN          ? NULL
            : a->fault != CALL_NONE       ? a->why
-           : a->status != 200            ? "another status than 200"
+           : !heard                      ? "another status than 200"
            : json_is_boolean(success)    ? "it refuses our secret, or is not well"
                                          : "no JSON with a success of true or false";
     json_decref(o);

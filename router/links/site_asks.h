@@ -4,8 +4,9 @@
  *
  *   POST verify_url, X-API-Key: SECRET     secret=SECRET&response=TOKEN
  *   200 {"success":true}                   a person
- *   200 {"success":false}                  none; but if error-codes are about the secret or the service,
- *                                          and with any other answer, nobody knows
+ *   200, 400 {"success":false}             none; but if error-codes are about the secret or the service,
+ *                                          and with any other answer, nobody knows. (400: a token that is
+ *                                          malformed; whoever sends one is not to choose the fallback)
  * Nothing of the client goes there but its token. SITE_ASKS at a time, each SITE_ASK_MS at most. */
 #ifndef SEGQ_ROUTER_SITE_ASKS_H
 #define SEGQ_ROUTER_SITE_ASKS_H

@@ -12,7 +12,8 @@ static struct {
     int status;
     unsigned asked;
     char body[600], key[100];
-    struct httpd_req *held;
+    struct httpd_req *held[2];
+    unsigned n_held;
     char url[100];
 } site;
 
@@ -33,15 +34,16 @@ static void on_ask(void *ctx, struct httpd_req *req, const struct http_req *q)
     if (site.says != NULL)
         site_answer(req);
     else
-        site.held = req;
+        site.held[site.n_held++ % 2] = req;
 }
 
 static void on_ask_gone(void *ctx, struct httpd_req *req, void *user)
 {
     (void)ctx;
-    (void)req;
     (void)user;
-    site.held = NULL;
+    for (unsigned i = 0; i < 2; i++)
+        if (site.held[i] == req)
+            site.held[i] = NULL;
 }
 
 static void set_up(void)
@@ -148,6 +150,12 @@ Test(site_check, what_is_wrong_with_the_service_is_no_verdict_about_people)
     site.status = 500;
     cr_expect_eq(join("segq-verify: x\r\n", ""), 201);
     cr_expect_eq(w.r->site_results[SITE_FALLBACK], 5);
+    site.status = 400;
+    cr_expect_eq(join("segq-verify: x\r\n", ""), 201, "nobody is one by an error");
+    site.says = "{\"success\":false,\"error\":{\"error_code\":\"sitekey_invalid\"}}";
+    cr_expect_eq(join("segq-verify: x\r\n", ""), 201, "%s", got);
+    site.says = "{\"success\":false,\"error-codes\":[\"bad-request\"]}";
+    cr_expect_eq(join("segq-verify: malformed\r\n", ""), 403, "whoever sends a malformed one chose the fallback");
     ends();
 }
 
@@ -190,22 +198,42 @@ Test(site_check, a_claim_needs_no_token)
     ends();
 }
 
+/* A service that says so twice. */
+Test(site_check, a_token_that_two_bring_at_once_is_one_place)
+{
+    static const char line[] = "X-Forwarded-For: 10.0.0.1\r\nsegq-verify: one\r\n";
+
+    site.says = NULL;
+    say_with("POST", JOIN, line, "{\"subject\":\"anna\"}");
+    UNTIL(site.held[0] != NULL);
+    say_with("POST", JOIN, line, "{\"subject\":\"bert\"}");
+    UNTIL(site.held[1] != NULL);
+    site.says = "{\"success\":true}";
+    for (unsigned i = 0; i < 2; i++)
+        site_answer(site.held[i]);
+    UNTIL(w.r->site_results[SITE_USED] == 1);
+    cr_expect_eq(w.r->site_results[SITE_GOOD], 1);
+    UNTIL(w.appends == 1);
+    ends();
+}
+
 /* Polls of others are answered meanwhile; then the client goes, or the router ends. */
 Test(site_check, a_service_that_is_slow_holds_up_nobody_else)
 {
     site.says = NULL;
     say_with("POST", JOIN, "X-Forwarded-For: 10.0.0.1\r\nsegq-verify: slow\r\n", "");
-    UNTIL(site.held != NULL);
+    UNTIL(site.held[0] != NULL);
     close(w.fd);
     dial();
     cr_expect_eq(call_with("GET", "/v1/queues/login", "X-Forwarded-For: 10.0.0.1\r\n", ""), 200, "%s", got);
     site.says = "{\"success\":true}";
-    if (site.held != NULL)
-        site_answer(site.held);
-    UNTIL(w.r->site_results[SITE_ASKED] == 1);
+    site_answer(site.held[0]);
+    UNTIL(w.r->site_results[SITE_GOOD] == 1);
     cr_expect_eq(w.appends, 0);
+    cr_expect_eq(join("segq-verify: slow\r\n", ""), 201, "it comes again: %s", got);
+    cr_expect_eq(site.asked, 1, "and the service would say that it was used");
     site.says = NULL;
     say_with("POST", JOIN, "X-Forwarded-For: 10.0.0.1\r\nsegq-verify: slower\r\n", "");
-    UNTIL(site.held != NULL);
+    UNTIL(site.held[1] != NULL);
     ends(); /* and the router, while it asks */
 }

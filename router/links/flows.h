@@ -110,7 +110,7 @@ struct seg_links {
     struct list free_batches;
     struct ev_timer *seen_timer;
     struct ev_timer *held_timer; /* a turn for batches that are held back */
-    bool held;                   /* it is armed */
+    bool held;                   /* held_timer is armed */
     ev_fn farewell_done; /* NULL: the process does not end */
     void *farewell_arg;
     union { /* requests of the frame being made */

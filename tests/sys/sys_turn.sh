@@ -25,6 +25,11 @@ detail "a window beyond the pass's life is refused" queues/shop \
 detail "a queue tells" queues/shop "$(line paused)" ""
 detail "  and another does not" queues/plain '{"release_per_s":1,"state":"paused"}' ""
 
+grep '^segqctl ' "$root/docs/turn.md" | sed "s|^segqctl|'$BIN/segqctl' --dir '$C'|" >"$DIR/typed"
+check "docs/turn.md, typed" bash -eu "$DIR/typed"
+check_eq "  the queue tells its endpoint" "$(admin GET /v1/admin/queues/shop | jq -c .turn_notice)" '{"queue":"mailer","soon":"2m","claim_window":"4m"}'
+detail "as before" queues/shop "$(line paused)" ""
+
 # ---- who asks to be told
 join() { http -X POST -d '{"client":"game"}' "$R/v1/queues/$1/tickets" | field token; }
 taken_in() { [ -n "$(join plain)" ] && [ -n "$(join shop)" ]; }

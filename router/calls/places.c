@@ -11,6 +11,7 @@
 #include "router/calls/challenge.h"
 #include "router/calls/group_name.h"
 #include "router/calls/join.h"
+#include "router/calls/ticket.h"
 #include "router/flow/places.h"
 
 /* A call under way: its flows refer to it, one for each place that is asked. */
@@ -18,6 +19,7 @@ struct places_call {
     enum waiter waits;     /* WAITS_PLACES; httpd's user pointer */
     struct httpd_req *req; /* ref; NULL: the client has gone */
     struct router *r;      /* ref */
+    struct list_node in_all; /* of r->places */
     unsigned pending;      /* asks of this step without an answer, and one while they begin */
     bool joins, leaves;    /* kind of the call; neither: a poll */
     uint8_t failed;        /* a join: the first place that it did not get, + 1; 0: none */
@@ -84,6 +86,17 @@ static uint32_t poll_after(const struct places *p)
     return ms;
 }
 
+/* Its places are to be polled as it is told, not as each of them would be alone. */
+static uint32_t tell_next(struct places_call *c)
+{
+    uint32_t ms = poll_after(&c->p);
+
+    for (unsigned i = 0; i < c->p.n; i++)
+        if (c->p.v[i].is == PLACE_IS_WAITING)
+            ticket_polled(c->r, &c->p.v[i].token, ms);
+    return ms;
+}
+
 /* rf: the poll of the one that is kept, if it has one; else NULL. */
 static void put_group(struct places_call *c, const struct rflow *rf)
 {
@@ -108,7 +121,7 @@ static void put_group(struct places_call *c, const struct rflow *rf)
         buf_append(b, rf->pass, rf->pass_len);
         out_u64(b, "\",\"pass_expires_at\":", (uint64_t)rf->flow.pass_expires_s);
     } else if (over < c->p.n) {
-        out_u64(b, ",\"poll_after_ms\":", poll_after(&c->p));
+        out_u64(b, ",\"poll_after_ms\":", tell_next(c));
     }
     ADD(b, "}");
 }
@@ -234,6 +247,7 @@ static void step(struct places_call *c, const struct rflow *rf)
                 put_answer(c, rf);
                 router_answer(c->r, c->req);
             }
+            list_remove(&c->r->places, &c->in_all);
             free(c);
             return;
         }
@@ -266,10 +280,21 @@ void places_gone(struct places_call *c)
     c->req = NULL; /* asked, so done all the same */
 }
 
+void places_fini(struct router *r)
+{
+    struct list_node *it;
+
+    while (r->places.head.next != NULL && (it = list_first(&r->places)) != NULL) {
+        list_remove(&r->places, it);
+        free(container_of(it, struct places_call, in_all));
+    }
+}
+
 /* c is taken over. */
 static void run(struct places_call *c, enum places_step first)
 {
     httpd_set_user(c->req, c);
+    list_push_back(&c->r->places, &c->in_all);
     places_begin(&c->p, first);
     ask_all(c);
     if (--c->pending == 0)
@@ -357,7 +382,7 @@ static const char *unfit(struct router *r, const struct route_queue *q, enum api
     if (q->map.bind == BIND_DEVICE)
         return "its tickets are bound to devices, those of a group are not";
     if (!challenge_is_free(q))
-        return "it asks for a challenge, which a group cannot answer";
+        return "it asks for challenges or looks for suspects, which a group cannot answer";
     memset(&b, 0, offsetof(struct join_body, claim));
     if (join_lane(r, q, &b, lane, &why) < 0)
         return why != NULL ? why : "it needs a claim, which a group does not have";
@@ -418,6 +443,18 @@ static void join(struct router *r, struct httpd_req *req, const struct http_req 
     run(c, PLACES_JOIN);
 }
 
+/* A poll, or a leave: as many as it has places. False: too many; that is answered. */
+static bool may_ask(struct router *r, struct httpd_req *req, const struct places_call *c)
+{
+    for (unsigned i = 1; i < c->p.n; i++) /* one was counted */
+        if (!router_may_pass(r, req, LIMIT_POLL))
+            return false;
+    for (unsigned i = 0; i < c->p.n && !c->leaves; i++)
+        if (!ticket_may_poll(r, req, &c->p.v[i].token))
+            return false;
+    return true;
+}
+
 void places_start(struct router *r, struct httpd_req *req, const struct http_req *q, struct slice group)
 {
     struct places_call *c;
@@ -442,6 +479,10 @@ void places_start(struct router *r, struct httpd_req *req, const struct http_req
         router_forged(r, req);
     } else {
         c->leaves = q->method == HTTP_DELETE;
+        if (!may_ask(r, req, c)) {
+            free(c);
+            return;
+        }
         r->counts.polls += !c->leaves;
         r->counts.leaves += c->leaves;
         run(c, c->leaves ? PLACES_LEAVE : PLACES_LOOK);

@@ -18,5 +18,7 @@
 void places_start(struct router *r, struct httpd_req *req, const struct http_req *q, struct slice group);
 /* The client of `user` has gone. */
 void places_gone(struct places_call *user);
+/* Frees the calls whose flows rflow_fini() has freed. */
+void places_fini(struct router *r);
 
 #endif

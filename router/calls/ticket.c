@@ -129,8 +129,7 @@ uint32_t ticket_over_ms(struct router *r, const struct token *t)
     return wait_ms;
 }
 
-/* False: it is polled far too often; that has been answered. */
-static bool may_poll(struct router *r, struct httpd_req *req, const struct token *t)
+bool ticket_may_poll(struct router *r, struct httpd_req *req, const struct token *t)
 {
     uint32_t wait_ms = ticket_over_ms(r, t);
 
@@ -198,7 +197,7 @@ void poll_start(struct router *r, struct httpd_req *req, const struct http_req *
 
     if (SQ_UNLIKELY(token_read(&t, &r->keys.token, text.p, text.n) != 0) && !may_all_the_same(r, req, q, &t))
         return;
-    if (!may_poll(r, req, &t) || known(r, req, &t, text.p))
+    if (!ticket_may_poll(r, req, &t) || known(r, req, &t, text.p))
         return;
     rf = rflow_call(r, req, poll_done, "the router is overloaded; your place is kept, try again");
     if (rf == NULL)

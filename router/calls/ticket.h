@@ -25,6 +25,8 @@ SQ_CHECK bool ticket_told(struct router *r, struct rflow *rf);
 /* Polls of the API and of the page alike are heard of here. ticket_poll_times: the ms after which it may poll again,
  * if that is too often; else 0. */
 SQ_CHECK uint32_t ticket_over_ms(struct router *r, const struct token *t);
+/* The same for a call of the API; false: that has been answered. */
+SQ_CHECK bool ticket_may_poll(struct router *r, struct httpd_req *req, const struct token *t);
 /* A poll has been answered: it waits, and was told so long. */
 void ticket_polled(struct router *r, const struct token *t, uint32_t told_ms);
 

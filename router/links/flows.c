@@ -272,6 +272,7 @@ int rflow_init(struct router *r)
     list_init(&r->renewals);
     list_init(&r->waiting);
     list_init(&r->free_flows);
+    list_init(&r->places);
     r->flow_timer_at = MSEC_NEVER;
     r->flow_timer = ev_timer_new(r->ev, on_timer, r);
     return r->flow_timer != NULL ? 0 : SQ_ENOMEM;

@@ -13,6 +13,7 @@
 #include "common/supervisor/program.h"
 #include "router/calls/challenge.h"
 #include "router/calls/events.h"
+#include "router/calls/places.h"
 #include "router/links/flows.h"
 #include "router/links/mng_link.h"
 #include "router/links/seg_link.h"
@@ -244,6 +245,7 @@ void router_free(struct router *r)
     tasking_free(r->tasking);
     seg_links_free(r->segs);
     rflow_fini(r);
+    places_fini(r);
     events_fini(r);
     replicas_fini(&r->replicas);
     if (r->admin != NULL)

@@ -123,6 +123,7 @@ struct router {
     struct list renewals; /* likewise: those that renew a pass have less time */
     struct list waiting; /* flows that wait for a moment or for a map */
     struct list free_flows;
+    struct list places; /* calls/places.c */
     struct ev_timer *flow_timer;
     msec_t flow_timer_at;
     struct router_counts counts;

@@ -1,0 +1,124 @@
+/* test_places_http.c: one person in several queues, at a whole router: names that are not ours, the
+ * limits of who asks too often, clients and routers that go amid a call. */
+#include "tests/lib/routerrig.h"
+
+#include "router/calls/group_name.h"
+
+static void set_up(void)
+{
+    queue_binds = BIND_NONE;
+    setup_all();
+    w.cfg.join_groups = true;
+}
+
+TestSuite(places_http, .init = set_up, .fini = teardown, .timeout = 60);
+
+/* Path of the group of these tickets of segment 1. */
+static const char *group(unsigned n, const uint32_t *numbers)
+{
+    static char path[20 + GROUP_NAME_ROOM] = "/v1/places/";
+    struct places p = { .n = (uint8_t)n };
+
+    for (unsigned i = 0; i < n; i++)
+        p.v[i].token = (struct token){ .seg = 1, .number = numbers[i], .issued_s = 1700000000 };
+    group_name_write(&p, &w.r->keys.token, path + strlen("/v1/places/"));
+    return path;
+}
+
+static const uint32_t both[] = { 41, 42 };
+
+Test(places_http, the_first_turn_is_told_and_the_other_place_given_up)
+{
+    static const uint32_t turn[] = { 41, N_ADMITTED };
+
+    cr_expect_eq(call("GET", group(2, both), ""), 200, "%s", got);
+    cr_expect_str_eq(str("state"), "waiting");
+    cr_expect_eq(w.drops, 0);
+    cr_expect_eq(call("GET", group(2, turn), ""), 200);
+    cr_expect_str_eq(str("state"), "admitted");
+    cr_expect_str_eq(str("pass"), "a.b.c");
+    cr_expect_not_null(strstr(got, "\"reason\":\"given_up\""));
+    cr_expect_eq(w.drops, 1);
+    cr_expect_eq(call("DELETE", group(2, both), ""), 204);
+    cr_expect_eq(w.drops, 3);
+}
+
+Test(places_http, a_name_that_is_not_ours_is_refused)
+{
+    static const char odd[] = "AA.%00=";
+    char path[600], good[400];
+    size_t n;
+
+    strcpy(good, group(2, both));
+    n = strlen(good);
+    for (size_t i = strlen("/v1/places/"); i < n; i += 7) {
+        strcpy(path, good);
+        path[i] = path[i] == 'A' ? 'B' : 'A';
+        cr_expect_eq(call("GET", path, ""), 404, "%zu", i);
+    }
+    for (size_t i = 0; odd[i] != '\0'; i++) {
+        snprintf(path, sizeof(path), "%s%.*s", good, (int)i + 1, odd);
+        cr_expect_geq(call("GET", path, ""), 400);
+    }
+    snprintf(path, sizeof(path), "/v1/places/%0300d", 0);
+    cr_expect_eq(call("GET", path, ""), 404);
+    cr_expect_eq(call("GET", "/v1/places/", ""), 404);
+    cr_expect_eq(call("GET", "/v1/places/A", ""), 404);
+    cr_expect_eq(call("PUT", good, ""), 405);
+    cr_expect_eq(call("GET", good, ""), 200);
+}
+
+Test(places_http, a_name_of_the_older_secret_is_ours_while_it_changes)
+{
+    struct token_key *k = &w.r->keys.token;
+    char path[400];
+
+    strcpy(path, group(2, both));
+    memcpy(k->other_mac, k->mac, sizeof(k->mac));
+    k->mac[0] ^= 1;
+    cr_expect_eq(call("GET", path, ""), 404);
+    k->has_other = true;
+    cr_expect_eq(call("GET", path, ""), 200);
+    snprintf(path, sizeof(path), "/v1/places/%s", str("group"));
+    k->has_other = false;
+    cr_expect_eq(call("GET", path, ""), 200, "the answer names it by the new one");
+}
+
+Test(places_http, each_place_is_a_poll_for_the_limits)
+{
+    limit_set(w.r->gate.limit, LIMIT_POLL, 0.001, 3);
+    cr_expect_eq(call("GET", group(2, both), ""), 200);
+    cr_expect_eq(call("GET", group(2, both), ""), 429, "two of three were left");
+    cr_expect_eq(w.places, 2);
+}
+
+Test(places_http, one_that_is_polled_far_too_often_is_told_so)
+{
+    static const uint32_t slow[] = { 41, 43 };
+    int status = 200;
+
+    w.poll_ms = 20000;
+    w.cfg.ticket_poll_times = 3;
+    router_reload(w.r);
+    for (unsigned i = 0; i < 3; i++)
+        cr_expect_eq(call("GET", group(2, slow), ""), 200);
+    for (unsigned i = 0; i < 3 && status == 200; i++)
+        status = call("GET", group(2, slow), "");
+    cr_expect_eq(status, 429);
+    cr_expect_str_eq(str("code"), "too_fast");
+    cr_expect_eq(call("DELETE", group(2, slow), ""), 204, "it may leave");
+}
+
+Test(places_http, a_client_goes_and_then_the_router_amid_a_call)
+{
+    static const uint32_t silent[] = { N_SILENT, 41 };
+
+    say("GET", group(2, silent), "");
+    UNTIL(w.places == 2);
+    close(w.fd);
+    dial();
+    cr_expect_eq(call("GET", group(2, both), ""), 200);
+    cr_expect_eq(w.r->flows.n, 2, "its asks go on, and are freed with the router");
+    say("GET", group(2, silent), "");
+    UNTIL(w.places >= 6);
+}

@@ -184,7 +184,7 @@ static bool hold(struct router *r, struct httpd_req *req, const struct route_que
     h->b = *b;
     h->token = *t;
     strcpy(h->queue, q->map.name);
-    if (!site_ask(r, &q->map, said, on_said, h)) {
+    if (!site_ask(r, &q->map, limit_site(r->gate.client), said, on_said, h)) {
         free(h);
         return false;
     }
@@ -210,6 +210,12 @@ bool site_check(struct router *r, struct httpd_req *req, const struct http_req *
         return true;
     if (crowd_knows(r->door.used, t.id))
         return was_used(r, req);
+    if (site_asks_are_many(r, limit_site(r->gate.client))) {
+        api_too_fast(&r->ans, 1000, "the site's check is asked about many joins of this network: bring the same token again",
+                     router_request_id(r));
+        router_answer(r, req);
+        return false;
+    }
     if (queue->map.bind == BIND_DEVICE)
         device_join(r, req, q, queue, b, q->idempotency_key);
     return !hold(r, req, queue, b, said, &t, w, then) && falls_back(r, req, queue, w);

@@ -28,6 +28,7 @@ struct asking {
     struct site_asks *all; /* ref */
     struct site *site;     /* ref */
     struct out_call *call;
+    uint64_t from;
     site_said_fn fn;
     void *arg;
 };
@@ -241,7 +242,19 @@ static struct out_call *send_token(struct site_asks *a, struct asking *k, struct
     return k->call;
 }
 
-bool site_ask(struct router *r, const struct map_queue *q, struct slice token, site_said_fn fn, void *arg)
+bool site_asks_are_many(const struct router *r, uint64_t from)
+{
+    unsigned n = 0;
+
+    if (r->site_asks == NULL || from == 0)
+        return false;
+    list_each_of (&r->site_asks->asking, struct asking, in, k)
+        n += k->from == from;
+    return n >= SITE_ASKS_OF_ONE;
+}
+
+bool site_ask(struct router *r, const struct map_queue *q, uint64_t from, struct slice token, site_said_fn fn,
+              void *arg)
 {
     struct site_asks *a = asks_of(r);
     struct site *s = a != NULL && a->asking.n < SITE_ASKS ? site_of(a, q) : NULL;
@@ -249,7 +262,7 @@ bool site_ask(struct router *r, const struct map_queue *q, struct slice token, s
 
     if (k == NULL)
         return false;
-    *k = (struct asking){ .all = a, .site = s, .fn = fn, .arg = arg };
+    *k = (struct asking){ .all = a, .site = s, .from = from, .fn = fn, .arg = arg };
     if (send_token(a, k, token) == NULL) {
         free(k);
         return false;

@@ -4,6 +4,8 @@
 #include "tests/lib/routerrig.h"
 #include "tests/lib/solve.h"
 
+#include "router/links/site_asks.h"
+
 #define JOIN "/v1/queues/login/tickets"
 
 static struct {
@@ -195,6 +197,24 @@ Test(site_check, a_claim_needs_no_token)
              claim_text("{\"alg\":\"HS256\",\"kid\":\"shop\"}", payload, NULL));
     cr_expect_eq(join("", body), 201, "%s", got);
     cr_expect_eq(site.asked, 0);
+    ends();
+}
+
+/* Tokens that it takes long to look at, by the dozen, would be an end of the service for everybody. */
+Test(site_check, one_network_does_not_take_all_questions)
+{
+    site.says = NULL;
+    for (unsigned i = 0; i < SITE_ASKS_OF_ONE; i++) {
+        char line[100];
+
+        snprintf(line, sizeof(line), "X-Forwarded-For: 10.0.0.1\r\nsegq-verify: slow%u\r\n", i);
+        say_with("POST", JOIN, line, "");
+    }
+    UNTIL(w.r->site_results[SITE_ASKED] == SITE_ASKS_OF_ONE);
+    dial();
+    cr_expect_eq(call_with("POST", JOIN, "X-Forwarded-For: 10.0.0.2\r\nsegq-verify: person\r\n", ""), 429, "%s", got);
+    say_with("POST", JOIN, "X-Forwarded-For: 10.0.1.1\r\nsegq-verify: person\r\n", "");
+    UNTIL(w.r->site_results[SITE_ASKED] == SITE_ASKS_OF_ONE + 1);
     ends();
 }
 

@@ -354,9 +354,9 @@ void mng_yaml_apply(struct mng_service *s)
 {
     assert(s->leads);
     apply_all(s, DEF_BUDGET, &s->cfg->budgets); /* queues and endpoints name them */
-    apply_all(s, DEF_QUEUE, &s->cfg->queues);
     apply_all(s, DEF_ENDPOINT, &s->cfg->endpoints); /* pools name them */
     apply_all(s, DEF_POOL, &s->cfg->pools);
+    apply_all(s, DEF_QUEUE, &s->cfg->queues); /* they name queues of pools (turn_notice) */
     apply_all(s, DEF_ROUTE, &s->cfg->routes); /* they name endpoints */
 }
 

@@ -91,22 +91,29 @@ static int pool_change(struct mng *m, struct mpool *p, const struct pool_def *d,
     return 0;
 }
 
+/* The first that matches has it; NULL: none does. */
+static const struct mpool *taker(const struct mng *m, const char *queue)
+{
+    each_pool(m, p)
+        if (queue_matches(p->def.match, queue, strlen(queue)))
+            return p;
+    return NULL;
+}
+
 int pool_takes_calls(const struct mng *m, const char *queue, const char *key, struct err *e)
 {
-    size_t n = strlen(queue);
+    const struct mpool *p;
 
-    if (!queue_name_ok(queue, n))
+    if (!queue_name_ok(queue, strlen(queue)))
         return err_set(e, SQ_EINVAL, "%s: a queue's name (small letters, digits, . _ -, "
                        "parts with / between them)", key);
-    each_pool(m, p) { /* the first that matches has it */
-        if (!queue_matches(p->def.match, queue, n))
-            continue;
-        return p->def.endpoint[0] != 0
-                   ? 0
-                   : err_set(e, SQ_EINVAL, "%s: the tasks of queue %s are not calls: pool "
-                             "%s has no endpoint", key, queue, p->def.match);
-    }
-    return err_set(e, SQ_EINVAL, "%s: no pool takes queue %s: add the endpoint first", key, queue);
+    p = taker(m, queue);
+    if (p == NULL)
+        return err_set(e, SQ_EINVAL, "%s: no pool takes queue %s: add the endpoint first", key, queue);
+    return p->def.endpoint[0] != 0
+               ? 0
+               : err_set(e, SQ_EINVAL, "%s: the tasks of queue %s are not calls: pool "
+                         "%s has no endpoint", key, queue, p->def.match);
 }
 
 /* The end of a task is told by a call: the queue that notify names must have an endpoint. */
@@ -204,9 +211,12 @@ int pool_may_remove(const struct mng *m, const void *pool, bool final, struct er
     struct part_status_row sum;
     bool known = pool_sum(p, &sum);
 
-    (void)m;
     if (final)
         return 0;
+    each_queue(m, q)
+        if (q->def.turn.queue != NULL && q->def.turn.queue[0] != '\0' && taker(m, q->def.turn.queue) == p)
+            return err_set(e, SQ_ECONFLICT, "pool %s: queue %s tells people of their turn by its calls "
+                           "(turn_notice). With final=true it is removed all the same", p->def.match, q->def.name);
     if (known && sum.scheduled + sum.waiting + sum.running + sum.schedules == 0)
         return 0;
     return err_set(e, SQ_ECONFLICT, "pool %s: its tasks and schedules would go with it: %llu wait, "

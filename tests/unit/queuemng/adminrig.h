@@ -29,11 +29,12 @@ struct rig {
 
 static const char *g_metrics = "[]"; /* of the next start */
 static const char *g_pools = "[]";
+static const char *g_endpoints = "[]";
 
 static inline void start(struct rig *g, const char *queues)
 {
-    char set[6][200];
-    const char *sets[] = { set[0], set[1], set[2], set[3], set[4], set[5], "create_keys=true",
+    char set[7][200];
+    const char *sets[] = { set[0], set[1], set[2], set[3], set[4], set[5], set[6], "create_keys=true",
                            "listen=127.0.0.1:0", "admin=127.0.0.1:0" };
     struct err e = { 0 };
 
@@ -45,6 +46,7 @@ static inline void start(struct rig *g, const char *queues)
     snprintf(set[3], sizeof(set[3]), "queues=%s", queues);
     snprintf(set[4], sizeof(set[4]), "metrics=%s", g_metrics);
     snprintf(set[5], sizeof(set[5]), "pools=%s", g_pools);
+    snprintf(set[6], sizeof(set[6]), "endpoints=%s", g_endpoints);
     cr_assert_eq(cfg_load(&g->cfg, sizeof(g->cfg), mng_keys, NULL, sets, ARRAY_LEN(sets), &e),
                  0, "%s", e.text);
     cr_assert_eq(ev_new(&g->ev, &e), 0);

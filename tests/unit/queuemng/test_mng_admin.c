@@ -373,6 +373,22 @@ Test(admin, a_pool_of_the_configuration_is_applied_when_its_entry_changes)
     end(&g);
 }
 
+/* A queue names what calls people: it comes after it, and holds it. */
+Test(admin, a_queue_of_the_configuration_may_tell_people_by_an_endpoint_of_it)
+{
+    struct rig g;
+
+    g_endpoints = "[{\"name\": \"mailer\", \"url\": \"http://m/\"}]";
+    begin(&g, "[{\"name\": \"shop\", \"turn_notice\": {\"queue\": \"mailer\"}}]");
+    cr_assert_eq(ask(&g, "GET", Q "shop", ""), 200);
+    cr_expect_eq(ask(&g, "DELETE", "/v1/admin/endpoints/mailer", ""), 409);
+    cr_expect_str_eq(text(&g, "detail"), "pool mailer: queue shop tells people of their turn by its calls "
+                                         "(turn_notice). With final=true it is removed all the same");
+    cr_expect_eq(ask(&g, "PATCH", Q "shop", "{\"turn_notice\": {\"queue\": \"\"}}"), 200);
+    cr_expect_eq(ask(&g, "DELETE", "/v1/admin/endpoints/mailer", ""), 200);
+    end(&g);
+}
+
 Test(admin, epochs_grow_and_two_managers_cannot_share)
 {
     struct mng_service *second;

@@ -142,7 +142,7 @@ int figures_waits(struct figures *f, const struct person *v, const struct night_
         past_of(&f->past_all, past, 0, n, room);
     for (int i = 0; i < (int)lanes && lanes > 1; i++)
         waits_of(&f->lane[i], v, 0, n, i, -1, room);
-    for (int i = 0; i < (int)regions && regions > 1; i++)
+    for (int i = 0; i < (int)regions; i++)
         waits_of(&f->region[i], v, 0, n, -1, i, room);
     waits_of(&f->all, v, 0, n, -1, -1, room);
     goals(f, room);

@@ -248,28 +248,37 @@ static void kill_proc(struct play *p, struct proc *x, const char *what, const st
     figures_mark(p->f, p->now, "%s %lld is killed", what, (long long)e->no);
 }
 
-static bool region_is_up(const struct play *p, unsigned region)
+static uint32_t up_at(const struct proc *x)
 {
-    for (int64_t i = 0; i < p->n->cluster.nodes; i++)
-        if (p->world.of_node[i] == region && p->node[i].down_ms == 0)
-            return true;
-    for (unsigned i = 0; i < p->world.routers[region]; i++)
-        if (p->router[p->world.router[region][i]].down_ms == 0)
-            return true;
-    return false;
+    return x->down_ms == 0 ? 0 : x->back_ms != 0 ? x->back_ms : UINT32_MAX;
 }
 
-/* A manager elsewhere leads soon; the first one that is up. */
-static void lead_elsewhere(struct play *p, const struct night_event *e)
+/* When something of it is up: 0: now; UINT32_MAX: never. */
+static uint32_t region_up_at(const struct play *p, unsigned region)
 {
-    p->manager_back = e->for_ms > 0 ? p->now + (uint32_t)e->for_ms : UINT32_MAX;
+    uint32_t at = UINT32_MAX;
+
+    for (int64_t i = 0; i < p->n->cluster.nodes; i++)
+        if (p->world.of_node[i] == region && up_at(&p->node[i]) < at)
+            at = up_at(&p->node[i]);
+    for (unsigned i = 0; i < p->world.routers[region]; i++)
+        if (up_at(&p->router[p->world.router[region][i]]) < at)
+            at = up_at(&p->router[p->world.router[region][i]]);
+    return at;
+}
+
+/* A manager elsewhere leads soon; if all are away, the first one that is back. */
+static void lead_elsewhere(struct play *p)
+{
+    uint32_t at = UINT32_MAX;
+
     for (unsigned i = 0; i < p->world.n; i++)
-        if (region_is_up(p, i)) {
+        if (region_up_at(p, i) < at) {
             p->world.manager = i;
-            p->manager_back = p->now + NEXT_LEADS_MS;
-            figures_mark(p->f, p->manager_back, "a manager in %s leads", regions_name(p->n, i));
-            return;
+            at = region_up_at(p, i);
         }
+    p->other_leads = at != UINT32_MAX;
+    p->manager_back = p->other_leads ? (at > p->now ? at : p->now) + NEXT_LEADS_MS : UINT32_MAX;
 }
 
 static void lose_region(struct play *p, const struct night_event *e)
@@ -283,7 +292,7 @@ static void lose_region(struct play *p, const struct night_event *e)
         lose(p, &p->router[p->world.router[region][i]], e);
     figures_mark(p->f, p->now, "region %s is lost", e->region);
     if (region == p->world.manager)
-        lead_elsewhere(p, e);
+        lead_elsewhere(p);
 }
 
 static void happens(struct play *p, const struct night_event *e)
@@ -382,8 +391,12 @@ void manager_tick(struct play *p)
     for (unsigned i = 0; i < p->n_lanes; i++)
         lineup_settle(&p->lane[i].line);
     backend_tick(p);
-    if (p->now >= p->manager_back)
-        release(p);
+    if (p->now < p->manager_back)
+        return;
+    if (p->other_leads)
+        figures_mark(p->f, p->now, "a manager in %s leads", regions_name(p->n, p->world.manager));
+    p->other_leads = false;
+    release(p);
 }
 
 void manager_second(struct play *p)

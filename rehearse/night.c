@@ -291,7 +291,8 @@ static int events_check(const struct night *n, struct err *e)
         if (v[i].what == SLOW_DISK && (v[i].value < 1 || v[i].value > 10000))
             return err_set(e, SQ_EINVAL, "events[%zu].value: 1 to 10000 ms are allowed", i);
         if (v[i].what == LOSE_REGION && n->cluster.regions.n < 2)
-            return err_set(e, SQ_EINVAL, "events[%zu].what: there are no regions (cluster.regions)", i);
+            return err_set(e, SQ_EINVAL, "events[%zu].what: cluster.regions are %zu; at least 2 are needed", i,
+                           n->cluster.regions.n);
         if ((v[i].what == LOSE_REGION || (v[i].region != NULL && v[i].region[0] != '\0')) &&
             regions_no(n, v[i].region) == UINT_MAX)
             return err_set(e, SQ_EINVAL, "events[%zu].region: there is no region \"%s\" in cluster.regions", i,

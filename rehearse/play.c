@@ -92,7 +92,8 @@ static int run(struct play *p, struct play_watch watch)
         }
     }
     count(p);
-    if (figures_waits(p->f, p->v, p->n->past, p->came, p->n_lanes, p->world.n, (uint32_t)p->n->for_ms) < 0)
+    if (figures_waits(p->f, p->v, p->n->past, p->came, p->n_lanes, (unsigned)p->n->cluster.regions.n,
+                      (uint32_t)p->n->for_ms) < 0)
         return SQ_ENOMEM;
     figures_people(p->f, p->k);
     return 0;

@@ -58,6 +58,9 @@ static int ways_check(const struct night *n, struct err *e)
                                k == 0 ? "from" : "to", ends[k]);
         if (strcmp(v[i].from, v[i].to) == 0)
             return err_set(e, SQ_EINVAL, "cluster.ways[%zu].to: a way leads to another region", i);
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(v[j].from, v[i].from) == 0 && strcmp(v[j].to, v[i].to) == 0)
+                return err_set(e, SQ_EINVAL, "cluster.ways[%zu]: from %s to %s is said already", i, v[i].from, v[i].to);
     }
     for (unsigned a = 0; a < regions; a++)
         for (unsigned b = 0; b < a; b++)

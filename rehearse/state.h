@@ -63,6 +63,7 @@ struct play {
     unsigned n_routers, next_node;
     struct world world;
     uint32_t manager_back, next_event;
+    bool other_leads; /* at manager_back another one, of world.manager; it is still to be told */
     /* the manager */
     struct release rel;
     struct no_show no_show;

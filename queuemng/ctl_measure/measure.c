@@ -48,6 +48,16 @@ static void interrupted(int signo)
     stop = 1;
 }
 
+static void take_signals(void)
+{
+    struct sigaction act = { .sa_handler = interrupted }, was;
+
+    sigaction(SIGINT, &act, NULL);
+    sigaction(SIGTERM, &act, NULL);
+    if (sigaction(SIGHUP, &act, &was) == 0 && was.sa_handler == SIG_IGN) /* nohup */
+        sigaction(SIGHUP, &was, NULL);
+}
+
 static struct cpu cpu_now(const struct measure *m)
 {
     struct timespec t;
@@ -226,15 +236,13 @@ static void print(struct measure *m)
 
 int cmd_measure(struct ctl *c, char **argv)
 {
-    struct sigaction act = { .sa_handler = interrupted };
     struct measure *m = calloc(1, sizeof(*m));
     int rc;
 
     (void)argv;
     if (m == NULL)
         return ctl_fail(CTL_REFUSED, "out of memory");
-    sigaction(SIGINT, &act, NULL);
-    sigaction(SIGTERM, &act, NULL);
+    take_signals();
     m->part_s = (double)(c->for_s > 0 ? c->for_s : 30) / ROUNDS / SHARES;
     rc = own_up(&m->own, &m->e);
     if (rc == 0) {

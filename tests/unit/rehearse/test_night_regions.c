@@ -95,6 +95,35 @@ Test(night_regions, a_region_that_is_gone_for_ever_loses_nobody)
     over(x);
 }
 
+/* The region that is back first leads then, and not the one that was to lead and is lost, too. */
+Test(night_regions, all_regions_are_lost)
+{
+    struct played *x = night(SMALL, CROWD STAY WORLD("50", "50")
+                             "events: [{at: 30s, what: lose_region, region: eu, for: 20s}, {at: 31s, what: lose_region, region: us, for: 3m}]");
+    bool leads = false;
+
+    cr_assert_eq(x->f.admitted, 10000);
+    cr_assert_lt(x->f.all.most, 190 + 20 + 3 + 10, "%f", x->f.all.most);
+    for (unsigned i = 0; i < x->f.n_marks; i++) {
+        cr_assert(i == 0 || x->f.mark[i].ms >= x->f.mark[i - 1].ms, "%s", x->f.mark[i].text);
+        cr_assert(strstr(x->f.mark[i].text, "in us leads") == NULL);
+        leads |= strstr(x->f.mark[i].text, "in eu leads") != NULL && x->f.mark[i].ms > 50000;
+    }
+    cr_assert(leads);
+    all_kept(x);
+    over(x);
+}
+
+/* What would be behind the end of the night is not told. */
+Test(night_regions, a_region_is_lost_in_the_last_second)
+{
+    struct played *x = night(SMALL, CROWD STAY WORLD("50", "50") "events: [{at: 1199s, what: lose_region, region: eu}]");
+
+    cr_assert(strstr(x->f.mark[x->f.n_marks - 1].text, "region eu is lost") != NULL, "%s", x->f.mark[x->f.n_marks - 1].text);
+    all_kept(x);
+    over(x);
+}
+
 /* What is killed for good is not back with its region. */
 Test(night_regions, a_dead_node_stays_dead)
 {
@@ -117,6 +146,16 @@ Test(night_regions, a_join_waits_for_the_disk)
     cr_assert_eq(x->f.times[0].most_join_ms, 400);
     cr_assert_float_eq(join_ms(x, 0), 40, 5, "a tenth of them: %f", join_ms(x, 0));
     all_kept(x);
+    over(x);
+}
+
+/* A region that is alone has the figures of all. */
+Test(night_regions, one_region)
+{
+    struct played *x = night(SMALL, CROWD STAY "\ncluster: {regions: [{region: eu, routers: 2, segment_nodes: 2, people: 100}]}");
+
+    cr_assert_eq(x->f.region[0].in, 10000);
+    cr_assert_eq(x->f.region[0].p95, x->f.all.p95);
     over(x);
 }
 
@@ -149,7 +188,11 @@ Test(night_regions, worlds_that_make_no_sense_are_refused)
     refused(CROWD STAY "\ncluster: {regions: [" EU ", " EU "]}", "cluster.regions[1].region: \"eu\" is there already");
     refused(CROWD STAY "\ncluster: {regions: [" EU "], routers: 1, segment_nodes: 1}", "50 percent; 100");
     refused(CROWD STAY "\ncluster: {ways: [{from: eu, to: us, way: 1ms}]}", "of which there are none");
-    refused(CROWD STAY "\nevents: [{at: 1s, what: lose_region, region: eu}]", "there are no regions");
+    refused(CROWD STAY "\nevents: [{at: 1s, what: lose_region, region: eu}]", "cluster.regions are 0; at least 2");
+    refused(CROWD STAY "\ncluster: {regions: [{region: eu, routers: 1, segment_nodes: 1, people: 100}], routers: 1, segment_nodes: 1}"
+            "\nevents: [{at: 1s, what: lose_region, region: eu}]", "cluster.regions are 1; at least 2");
+    refused(NIGHT "ways: [{from: eu, to: us, way: 1ms}, {from: us, to: eu, way: 1ms}, {from: eu, to: us, way: 2ms}]}",
+            "cluster.ways[2]: from eu to us is said already");
     refused(NIGHT "ways: [{from: eu, to: us, way: 1ms}]}\nevents: [{at: 1s, what: lose_region, region: u}]", "no region \"u\"");
     refused(CROWD STAY "\nevents: [{at: 1s, what: slow_disk, no: 3, value: 5}]", "there are 2 segment nodes");
     refused(CROWD STAY "\nevents: [{at: 1s, what: slow_disk}]", "1 to 10000 ms");

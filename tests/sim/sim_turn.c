@@ -56,6 +56,7 @@ Test(turn, kills_and_cuts_lose_nobody)
         o.faults.link_break = 20;
         o.faults.link_cut = 10;
         o.faults.router_restart = 6;
+        o.late_share = 0.3;
         o.soon_ms = 4000;
         told += play(o).turns;
     }
@@ -75,6 +76,27 @@ Test(turn, moves_carry_them)
         told += play(o).turns;
     }
     cr_expect_gt(told, 600);
+}
+
+/* Those who came before an opening are drawn: each contact goes with its ticket. */
+Test(turn, a_draw_mixes_up_nobody)
+{
+    uint64_t told = 0, draws = 0;
+
+    for (uint64_t seed = 140; seed <= 155; seed++) {
+        struct sim_opts o = world(seed);
+        struct sim_counts n;
+
+        o.opens_ms = 15000;
+        o.prequeue_ms = 15000;
+        o.faults.seg_kill = 10;
+        o.faults.drain = 10;
+        n = play(o);
+        told += n.turns;
+        draws += n.draws;
+    }
+    cr_expect_gt(told, 300);
+    cr_expect_gt(draws, 15);
 }
 
 /* Lost nodes lose contacts, and no release that was told is undone. */

@@ -210,6 +210,8 @@ enum challenge_way challenge_way(struct router *r, struct httpd_req *req, const 
     put_terms(r, req, q, queue, b, &t);
     if (queue->map.verify_url[0] != '\0' && !out->patient && answer.p == NULL) {
         out->work = (struct site_work){ ask, t, out->level };
+        if (g != SUSPECT_NONE && http_find(q, "segq-verify", &answer) == 0)
+            suspect_acted(r, &of, SUSPECT_WORKS);
         return WAY_SITE;
     }
     way = works(r, &ask, &t, queue, b, answer, out);

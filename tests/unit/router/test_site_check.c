@@ -200,6 +200,21 @@ Test(site_check, a_claim_needs_no_token)
     ends();
 }
 
+Test(site_check, joins_of_a_suspect_without_a_token_keep_it_one)
+{
+    challenged.mode = CHALLENGE_OFF;
+    challenged.suspects = SUSPECTS_CHALLENGE;
+    rule(VERIFY_REFUSE, site.url);
+    for (unsigned i = 0; i < 5; i++)
+        (void)join("User-Agent: Mozilla/5.0\r\n", "");
+    cr_expect_eq(join("", ""), 428, "%s", got);
+    cr_expect(json_is_true(json_object_get(js, "verify")));
+    cr_expect_eq(w.r->suspects_acts[SUSPECT_WORKS], 2);
+    cr_expect_eq(join("segq-verify: person\r\n", ""), 201, "%s", got);
+    cr_expect_eq(w.r->suspects_acts[SUSPECT_WORKS], 2);
+    ends();
+}
+
 /* Tokens that it takes long to look at, by the dozen, would be an end of the service for everybody. */
 Test(site_check, one_network_does_not_take_all_questions)
 {

@@ -247,6 +247,8 @@ Test(access_api, a_definition_names_nothing_of_others)
     cr_expect_eq(ask(ADMIN, "PATCH", "queues/shop", "", "{\"budget\": \"db\"}"), 200, "%s", text("detail"));
     cr_expect_eq(ask(SHOP, "PATCH", "queues/shop", "", "{\"budget_weight\": 1000}"), 403);
     cr_expect_eq(ask(SHOP, "PATCH", "queues/shop", "", "{\"budget\": \"\"}"), 403, "nor goes without");
+    cr_expect_eq(ask(SHOP, "PATCH", "queues/shop", "", "{\"turn_notice\": {\"queue\": \"bank\"}}"), 403);
+    cr_expect_not_null(strstr(text("detail"), "turn_notice: what it names"), "%s", text("detail"));
     cr_expect_eq(ask(SHOP, "PATCH", "queues/shop", "", "{\"message\": \"soon\"}"), 200, "%s", text("detail"));
 }
 

@@ -1,6 +1,7 @@
 /* test_contact_http.c: PUT and DELETE /v1/tickets/{token}/contact, and what a router makes of a node's word
  * that a ticket is let in (router/task_requests/notice.h). */
 #define _GNU_SOURCE /* memmem */
+#include "router/state/contact.h"
 #include "tests/lib/taskhttprig.h"
 
 static char path[200];
@@ -111,6 +112,30 @@ Test(contact_http, a_turn_is_one_call_however_often_it_is_said)
     cr_expect_not(w.turn.told, "none of ours");
     cr_expect_gt(w.turn.later_ms, 0);
     cr_expect_eq(w.r->tasking->counts.turns_failed, 1);
+}
+
+/* The cluster's secret is changed in three steps (old first, new first, new alone) while people wait. */
+Test(contact_http, what_the_other_secret_sealed_can_be_read)
+{
+    struct cluster_keys was = w.r->keys, is = w.r->keys;
+    char plain[TOKEN_TEXT_LEN + CONTACT_MAX + 1];
+    uint8_t sealed[CONTACT_SEALED_MAX];
+    char token[TOKEN_TEXT_LEN + 1];
+    uint16_t n;
+
+    memset(token, 't', TOKEN_TEXT_LEN);
+    was.token.has_other = false;
+    is.token.has_other = true;
+    memcpy(is.other_contact, was.contact, sizeof(is.other_contact));
+    memset(is.contact, 7, sizeof(is.contact));
+    n = contact_seal(&was, token, "\"anna\"", 6, sealed);
+    cr_assert_eq(contact_open(&is, sealed, n, plain), 0);
+    cr_expect_str_eq(plain + TOKEN_TEXT_LEN, "\"anna\"");
+    cr_expect_eq(contact_open(&is, sealed, (size_t)n - 7, plain), SQ_EAUTH, "as short as none is");
+    is.token.has_other = false;
+    cr_expect_eq(contact_open(&is, sealed, n, plain), SQ_EAUTH, "that secret is gone");
+    n = contact_seal(&is, token, "1", 1, sealed);
+    cr_expect_eq(contact_open(&was, sealed, n, plain), SQ_EAUTH, "a router that has not got the new one yet");
 }
 
 Test(contact_http, it_is_said_again_when_nobody_takes_it)

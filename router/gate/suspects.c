@@ -12,7 +12,7 @@
 #define POLLED    (1u << 15)
 #define POLLED_MS 120000u
 #define ALL       UINT64_MAX /* name of a queue's row: places that owe a poll, and all polls. No prefix has it */
-#define HEARD     64         /* places that owe a poll for one that comes: with more, polls go elsewhere */
+#define HEARD     16         /* places that owe a poll for one that comes: with more, polls go elsewhere */
 
 struct row {
     uint64_t name; /* hash of the prefix, or of its site; 0: free */

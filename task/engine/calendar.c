@@ -8,6 +8,7 @@
 #include "task/keys/windows.h"
 
 #define AGAIN_MS 60000 /* a zone that is not known here */
+#define SWEEP    8192 /* limiters that are looked at in a turn */
 
 /* Some rule has a window of it. */
 static bool is_wanted(const struct engine *e, unsigned zone)
@@ -56,16 +57,23 @@ static int64_t look(struct engine *e, uint8_t at, struct window *w)
     return next.to_ms;
 }
 
+static void look_at_all(struct engine *e)
+{
+    e->windows_seen = e->wall_at;
+    e->windows_at = MSEC_NEVER;
+    e->tree.windows->in_parts = true;
+    for (unsigned k = RATE_NPERS; k < UNIT_WINDOWS; k++)
+        if (e->tree.windows->v[k].wanted)
+            e->windows_at = ms_min(e->windows_at, look(e, (uint8_t)k, &e->tree.windows->v[k]));
+}
+
 void calendar_advance(struct engine *e)
 {
     if (e->tree.windows == NULL)
         return;
     e->tree.windows->wall_ahead = e->wall_at - e->at;
-    if (e->wall_at < e->windows_at && e->wall_at >= e->windows_seen)
-        return;
-    e->windows_seen = e->wall_at;
-    e->windows_at = MSEC_NEVER;
-    for (unsigned k = RATE_NPERS; k < UNIT_WINDOWS; k++)
-        if (e->tree.windows->v[k].wanted)
-            e->windows_at = ms_min(e->windows_at, look(e, (uint8_t)k, &e->tree.windows->v[k]));
+    if (e->wall_at >= e->windows_at || e->wall_at < e->windows_seen)
+        look_at_all(e);
+    if (e->tree.windows->at != 0)
+        windows_sweep(&e->tree, SWEEP, e->at);
 }

@@ -12,7 +12,7 @@
  * *taken: bits of the numbers of the rules to come, this one's too. SQ_ENOMEM; SQ_EFULL: too many. */
 SQ_CHECK int engine_zone(struct engine *e, const char *name, uint32_t *taken);
 
-/* Begins those that are over. Behind it e->windows_at is the wall's moment of the next look. */
+/* Begins those that are over, and goes on with those that have begun. Behind it e->windows_at is the wall's moment of the next look. */
 void calendar_advance(struct engine *e);
 
 #endif

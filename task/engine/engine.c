@@ -9,6 +9,7 @@
 #include "task/engine/calendar.h"
 #include "task/engine/tqueue.h"
 #include "task/engine/worker.h"
+#include "task/keys/windows.h"
 
 void engine_init(struct engine *e, const struct engine_opts *o)
 {
@@ -409,6 +410,8 @@ msec_t engine_idle_ms(const struct engine *e, struct task_now now)
                                  allowance_next(&e->allowance, at)));
     msec_t wall = ms_min(wheel_next(&e->walls), e->tree.windows != NULL ? e->windows_at : MSEC_NEVER);
 
+    if (e->tree.windows != NULL && e->tree.windows->at != 0)
+        return 0;
     first = first == MSEC_NEVER ? MSEC_NEVER : ms_max(first - at, 0);
     return wall == MSEC_NEVER ? first : ms_min(first, ms_max(wall - now.wall_ms, 0));
 }

@@ -7,7 +7,7 @@
 #include "common/base/text.h"
 #include "task/engine/submit.h"
 #include "task/engine/tqueue.h"
-#include "task/keys/windows.h"
+#include "task/keys/buckets.h"
 
 static void look_at_keys(const struct engine *e, task_slot slot, struct task_view *v)
 {
@@ -68,7 +68,7 @@ static void look_at_limits(const struct engine *e, uint32_t limiter, struct task
 static msec_t units_nth(const struct engine *e, uint32_t limiter, uint64_t n, uint64_t cost)
 {
     const struct unit_rate *r = tree_limiter_at(&e->tree, limiter)->rule->units;
-    const struct unit_bucket *b = e->tree.has_units ? pages_at(&e->tree.buckets, limiter) : NULL;
+    const struct unit_bucket *b = bucket_of(&e->tree, limiter);
     msec_t latest = 0;
 
     for (unsigned k = 0; b != NULL && k < UNIT_RATES_MAX && r[k].units != 0; k++) {

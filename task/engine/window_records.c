@@ -8,14 +8,15 @@
 
 int window_apply(struct engine *e, const struct trec *r)
 {
-    const struct window w = { r->hi, (int64_t)r->wall, (int64_t)r->entered, r->lease, false, r->state != 0 };
+    const struct window w = { r->hi, (int64_t)r->wall, (int64_t)r->entered, r->lease, .emptied = r->state != 0 };
+    const struct window *is;
 
     if (r->lo < RATE_NPERS || r->lo >= UNIT_WINDOWS || r->name.n > ZONE_NAME_MAX || (r->wall | r->entered) > INT64_MAX)
         return SQ_EPROTO;
     if (r->hi == 0)
         return windows_name(&e->tree, (unsigned)r->lo / RATE_NPERS, r->name.p, r->name.n);
-    if (window_at(&e->tree, (uint8_t)r->lo) == NULL || r->hi <= window_at(&e->tree, (uint8_t)r->lo)->no ||
-        w.from_ms >= w.to_ms)
+    is = window_at(&e->tree, (uint8_t)r->lo);
+    if (is == NULL || (is->no != 0 && r->hi != is->no + 1) || w.from_ms >= w.to_ms)
         return SQ_EPROTO;
     window_begins(&e->tree, (uint8_t)r->lo, &w, e->at);
     return 0;

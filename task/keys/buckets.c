@@ -2,8 +2,6 @@
  * rule has them. */
 #include "task/keys/buckets.h"
 
-#include "task/keys/windows.h"
-
 int tree_reach_units(struct tree *t)
 {
     int rc = 0;
@@ -84,12 +82,13 @@ void bucket_pay(struct tree *t, uint32_t i, uint64_t cost, msec_t now)
 void bucket_anew(struct tree *t, uint32_t i, msec_t now)
 {
     const struct unit_rate *r = tree_limiter_at(t, i)->rule->units;
-    struct unit_bucket *b = t->has_units ? pages_at(&t->buckets, i) : NULL;
-    const struct unit_bucket was = b != NULL ? *b : (struct unit_bucket){ .needs = 0 };
+    struct unit_bucket *b = t->has_units ? pages_at(&t->buckets, i) : NULL, was;
     unsigned next = 0;
 
     if (b == NULL)
         return;
+    windows_forget(t, b);
+    was = *b;
     *b = (struct unit_bucket){ .needs = 0 };
     for (unsigned k = 0; k < UNIT_RATES_MAX; k++) {
         unsigned at = r[k].window != 0 ? 0 : next;
@@ -97,6 +96,7 @@ void bucket_anew(struct tree *t, uint32_t i, msec_t now)
         while (at < UNIT_RATES_MAX && was.window[at] != r[k].window)
             at++;
         b->window[k] = r[k].window;
+        windows_forget(t, b); /* nothing is taken yet of the one that runs */
         if (at < UNIT_RATES_MAX)
             b->tat[k] = r[k].window != 0 ? was.tat[at] : units_anew(&r[k], was.tat[at], now);
         if (r[k].window == 0)

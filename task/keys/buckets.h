@@ -6,13 +6,19 @@
 #define SEGQ_TASK_BUCKETS_H
 
 #include "task/keys/tree.h"
+#include "task/keys/windows.h"
 
 /* NULL: the limiter has no rates in units. */
 static inline struct unit_bucket *bucket_of(const struct tree *t, uint32_t i)
 {
+    struct unit_bucket *b;
+
     if (!t->has_units || tree_limiter_at(t, i)->rule->units[0].units == 0)
         return NULL;
-    return t->trial == NULL ? pages_at(&t->buckets, i) : trial_at(t->trial, TRIAL_BUCKETS, i);
+    b = t->trial == NULL ? pages_at(&t->buckets, i) : trial_at(t->trial, TRIAL_BUCKETS, i);
+    if (t->windows != NULL)
+        windows_forget(t, b);
+    return b;
 }
 bool bucket_has_rate(const struct tree *t, uint32_t limiter);
 /* When its rates let the next one pass, as far as it is known; 0: long ago. */

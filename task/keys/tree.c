@@ -465,31 +465,51 @@ void tree_empty_buckets(struct tree *t, msec_t now)
 
 #define SPREAD 16384 /* ms in which keys that nobody has go */
 
+/* Opens what a window closed, and lets go of what one kept. */
+static void look_again(struct tree *t, uint32_t i, msec_t now)
+{
+    const struct limiter *l = tree_limiter_at(t, i);
+    const struct unit_bucket *b = l->rule != NULL ? bucket_of(t, i) : NULL;
+    bool has = false;
+
+    for (unsigned k = 0; b != NULL && k < UNIT_RATES_MAX; k++)
+        has = has || t->windows->v[b->window[k]].begun;
+    if (!has)
+        return;
+    if ((l->closed & CLOSED_RATE) != 0 && bucket_lets_when(t, i) <= now)
+        opens(t, i);
+    else if ((l->closed & CLOSED_RATE) != 0)
+        wake_later(t, i);
+    if (l->turns == 0 && l->below == 0)
+        wake_at(t, i, ms_max(bucket_full_at(t, i), now + 1 + (t->windows->in_parts ? i % SPREAD : 0)));
+}
+
+void windows_sweep(struct tree *t, uint32_t most, msec_t now)
+{
+    struct windows *w = t->windows;
+
+    for (; w->at != 0 && w->at < t->n_limiters && most > 0; most--)
+        look_again(t, w->at++, now);
+    if (w->at < t->n_limiters)
+        return;
+    w->at = 0;
+    for (unsigned k = 0; k < UNIT_WINDOWS; k++)
+        w->v[k].begun = false;
+}
+
 void window_begins(struct tree *t, uint8_t window, const struct window *w, msec_t now)
 {
-    bool wanted = window_at(t, window)->wanted;
+    struct window *is = window_at(t, window);
+    bool wanted = is->wanted;
 
-    *window_at(t, window) = *w;
-    window_at(t, window)->wanted = wanted;
-    for (uint32_t i = 1; i < t->n_limiters; i++) {
-        const struct limiter *l = tree_limiter_at(t, i);
-        struct unit_bucket *b = l->rule != NULL ? bucket_of(t, i) : NULL;
-        bool has = false;
-
-        for (unsigned k = 0; b != NULL && k < UNIT_RATES_MAX; k++)
-            if (b->window[k] == window) {
-                has = true;
-                b->tat[k] = 0;
-            }
-        if (!has)
-            continue;
-        if ((l->closed & CLOSED_RATE) != 0 && bucket_lets_when(t, i) <= now)
-            opens(t, i);
-        else if ((l->closed & CLOSED_RATE) != 0)
-            wake_later(t, i);
-        if (l->turns == 0 && l->below == 0)
-            wake_at(t, i, ms_max(bucket_full_at(t, i), now + 1 + i % SPREAD));
-    }
+    if (is->begun)
+        windows_sweep(t, UINT32_MAX, now); /* a bucket tells the last two apart, not three */
+    *is = *w;
+    is->wanted = wanted;
+    is->begun = true;
+    t->windows->at = 1;
+    if (!t->windows->in_parts)
+        windows_sweep(t, UINT32_MAX, now);
 }
 
 void tree_set_level(struct tree *t, uint32_t i, const struct level *l, msec_t now)

@@ -66,6 +66,7 @@ struct unit_bucket { /* beside a limiter, once some rule has rates in units */
     int64_t tat[UNIT_RATES_MAX]; /* units.h; of a calendar window: units that are taken of the one that is running */
     uint32_t needs; /* closed: until so many units pass; 0: until nothing is owed */
     uint8_t window[UNIT_RATES_MAX]; /* windows of the rates of its rule */
+    uint8_t odd; /* 1 << rate: what is taken is of a window with an odd number: windows_forget() */
 };
 
 struct turn {

@@ -32,6 +32,18 @@ int windows_name(struct tree *t, unsigned zone, const char *name, size_t n)
     return 0;
 }
 
+void windows_forget(const struct tree *t, struct unit_bucket *b)
+{
+    for (unsigned k = 0; k < UNIT_RATES_MAX; k++) {
+        const struct window *w = b->window[k] != 0 ? window_at(t, b->window[k]) : NULL;
+
+        if (w == NULL || ((b->odd >> k ^ w->no) & 1) == 0)
+            continue;
+        b->tat[k] = 0;
+        b->odd ^= (uint8_t)(1u << k);
+    }
+}
+
 void windows_free(struct tree *t)
 {
     for (unsigned z = 0; t->windows != NULL && z <= RATE_ZONES_MAX; z++)

@@ -14,6 +14,7 @@ struct window {
     int64_t from_ms, to_ms; /* Unix ms */
     uint64_t lease;         /* the first start has it, or a later one */
     bool wanted;            /* some rule has it */
+    bool begun;             /* limiters that it closed, or kept, are still looked for */
     bool emptied; /* starts in it may be missing: whatever is new has nothing of it */
 };
 
@@ -21,13 +22,19 @@ struct windows {
     char *zone[RATE_ZONES_MAX + 1]; /* owned; "": UTC; NULL: not known */
     struct window v[UNIT_WINDOWS];  /* by unit_window() */
     int64_t wall_ahead;             /* before the partition's axis */
+    uint32_t at;                    /* the first limiter that is still to be looked at; 0: none */
+    bool in_parts;                  /* they are looked at later, some in each turn: this is no replay */
 };
 
 /* A zone has a number, and its windows are still to begin. 0; SQ_EPROTO: rules have those of another one; SQ_ENOMEM. */
 SQ_CHECK int windows_name(struct tree *t, unsigned zone, const char *name, size_t n);
 void windows_free(struct tree *t);
-/* The next one begins: what was taken is forgotten. */
+/* The next one begins, w->no is one more: what was taken is forgotten, by each bucket when it is looked at; and
+ * windows_sweep() opens what it closed. In a replay all is done at once: keys go there no later than they went. */
 void window_begins(struct tree *t, uint8_t window, const struct window *w, msec_t now);
+/* Goes on with that, by so many limiters. */
+void windows_sweep(struct tree *t, uint32_t most, msec_t now);
+void windows_forget(const struct tree *t, struct unit_bucket *b);
 /* NULL: its zone is not known. */
 static inline struct window *window_at(const struct tree *t, uint8_t window)
 {

@@ -74,17 +74,18 @@ static inline const char *check_limiter(const struct tree *t, uint32_t i)
 {
     const struct limiter *l = tree_limiter_at(t, i);
     bool full = l->rule->at_once != 0 && l->running >= l->rule->at_once;
+    bool swept = t->windows == NULL || t->windows->at == 0;
 
     if (full != ((l->closed & CLOSED_AT_ONCE) != 0))
         return "a limiter is full and open, or has room and is closed";
-    if ((l->closed & CLOSED_RATE) != 0 && wheel_when(&t->wakes, i) == 0 && bucket_lets_when(t, i) != MSEC_NEVER)
+    if (swept && (l->closed & CLOSED_RATE) != 0 && wheel_when(&t->wakes, i) == 0 && bucket_lets_when(t, i) != MSEC_NEVER)
         return "nobody will open a limiter";
     for (unsigned k = 0; t->has_units && k < UNIT_RATES_MAX; k++)
         if (((struct unit_bucket *)pages_at(&t->buckets, i))->window[k] != l->rule->units[k].window)
             return "a rate counts in another window";
     if (((l->closed & CLOSED_PAUSE) != 0) != l->rule->paused)
         return "a limiter is paused, and should not be, or the other way round";
-    if (l->turns == 0 && l->below == 0 && wheel_when(&t->wakes, i) == 0 && bucket_full_at(t, i) != MSEC_NEVER)
+    if (swept && l->turns == 0 && l->below == 0 && wheel_when(&t->wakes, i) == 0 && bucket_full_at(t, i) != MSEC_NEVER)
         return "a limiter that nobody has is still there";
     return NULL;
 }

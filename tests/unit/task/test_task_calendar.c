@@ -334,3 +334,89 @@ Test(task_calendar, where_starts_may_be_missing_the_window_is_used_up)
         rig_fini(&r);
     }
 }
+
+/* Keys that a replay keeps longer than they were kept are too many for it. */
+Test(task_calendar, a_replay_keeps_no_key_longer_than_it_was_kept)
+{
+    struct task_rules rules = day(100);
+    struct enginerig r;
+    struct buf snap;
+    uint64_t lease;
+    char key[16];
+    task_no no;
+
+    rig_at(&r, NOON, &rules);
+    submit(&r, "t", 100);
+    no = rig_take(&r, &lease);
+    cr_assert_eq(engine_ack(&r.e, no, lease, 0), 0);
+    cr_assert_eq(engine_discard(&r.e, no), 0);
+    rig_flush(&r);
+    for (unsigned i = 0; i < 50; i++) { /* in a snapshot they are before it */
+        snprintf(key, sizeof(key), "k%u", i);
+        rig_submit(&r, (struct submit){ .key1 = rig_text(key), .delay_ms = 100 * H });
+    }
+    r.opts.max_keys = r.e.tree.max_limiters = r.e.tree.limiters_now;
+    buf_init(&snap);
+    engine_snapshot(&r.e, &snap);
+    buf_reset(&r.journal);
+    buf_append(&r.journal, snap.data, snap.len);
+    buf_fini(&snap);
+    rig_advance(&r, 12 * H);
+    rig_advance(&r, 10);
+    submit(&r, "new", 1);
+    rig_restart(&r, 0);
+    cr_expect_eq(take(&r), 1);
+    rig_fini(&r);
+}
+
+static uint64_t take_and_ack(struct enginerig *r)
+{
+    uint64_t lease, cost;
+    task_no no = rig_take(r, &lease);
+
+    if (no == 0)
+        return 0;
+    cost = task_cost(&r->e, task_slot_of(no));
+    cr_assert_eq(engine_ack(&r->e, no, lease, 0), 0);
+    rig_flush(r);
+    return cost;
+}
+
+/* What a window closed is opened by parts, and nothing is taken twice meanwhile. */
+Test(task_calendar, a_window_of_many_keys_begins_in_parts)
+{
+    struct task_rules rules = day(100);
+    const unsigned n = 40000;
+    struct enginerig r;
+    unsigned turns = 0;
+    uint64_t all = 0;
+    char key[16];
+
+    rig_at(&r, NOON, &rules);
+    for (unsigned day = 0; day < 2; day++)
+        for (unsigned i = 0; i < n; i++) {
+            snprintf(key, sizeof(key), "k%u", i);
+            submit(&r, key, 60);
+        }
+    for (uint64_t got; (got = take_and_ack(&r)) != 0;)
+        all += got;
+    cr_expect_eq(all, 60 * n);
+    rig_advance(&r, 12 * H);
+    while (engine_idle_ms(&r.e, r.now) == 0 && turns++ < 100) {
+        all += take_and_ack(&r);
+        rig_advance(&r, 0);
+    }
+    cr_expect(turns >= n / 8192 && turns <= 1 + n / 8192, "%u", turns);
+    rig_compare(&r);
+    for (uint64_t got; (got = take_and_ack(&r)) != 0;)
+        all += got;
+    cr_expect_eq(all, 120 * n);
+    for (unsigned i = 0; i < 10; i++)
+        submit(&r, "k39999", 60);
+    rig_advance(&r, 24 * H);
+    rig_advance(&r, 24 * H); /* before it has been looked at all */
+    cr_expect_eq(take_and_ack(&r), 60);
+    cr_expect_eq(take_and_ack(&r), 0);
+    rig_compare(&r);
+    rig_fini(&r);
+}

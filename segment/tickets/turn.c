@@ -54,7 +54,7 @@ static enum contact_state keep(struct segtab *t, const struct location *s, const
                          .sealed = (uint8_t *)(uintptr_t)r->sealed }; /* only read */
 
     x.said |= is_soon(s->seg, s->slot) ? TURN_SOON : 0;
-    if (was == NULL && (t->full || contacts_of(s->seg->queue) >= QUEUE_CONTACTS_MAX))
+    if (t->full || (was == NULL && contacts_of(s->seg->queue) >= QUEUE_CONTACTS_MAX))
         return CONTACT_FULL;
     if (contacts_put(all, &x) < 0)
         return CONTACT_BUSY;

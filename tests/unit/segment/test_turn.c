@@ -233,6 +233,10 @@ Test(turn, only_who_waits_gets_one)
     segtab_full(r->t[0], false);
     cr_expect_eq(contact(r, 1, "anna", 1).state, CONTACT_OK);
     cr_expect_eq(contact(r, 1, "anna the second", 1).state, CONTACT_OK);
+    segtab_full(r->t[0], true);
+    cr_expect_eq(contact(r, 1, "anna the third", 1).state, CONTACT_FULL, "it is written, too");
+    cr_expect_eq(contact(r, 2, "", 0).state, CONTACT_OK);
+    segtab_full(r->t[0], false);
     rig_pop(r, 0, 1, 2, 1);
     rig_run(r, 100);
     cr_expect_str_eq(heard.sealed, "anna the second");

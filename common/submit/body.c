@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/text.h"
+#include "common/task/queue_name.h"
 #include "common/task/payload.h"
 
 /* ---- members of their own kind ---- */
@@ -77,7 +78,7 @@ static bool read_unique(const struct json_member *m, struct json_scan *s, void *
 }
 
 /* A list of strings becomes "a,b", written where the list stood. */
-static bool read_labels(const struct json_member *m, struct json_scan *s, void *to)
+static bool read_texts(const struct json_member *m, struct json_scan *s, void *to, bool (*ok)(const char *, size_t))
 {
     struct slice *all = to, one;
     bool first = true, good = json_scan_peek(s) == '[';
@@ -90,7 +91,7 @@ static bool read_labels(const struct json_member *m, struct json_scan *s, void *
     }
     all->p = w;
     while (json_scan_item(s, &first)) {
-        good = json_string_or_skip(s, &one) && good && n < m->most && label_ok(one.p, one.n);
+        good = json_string_or_skip(s, &one) && good && n < m->most && ok(one.p, one.n);
         if (!good)
             continue;
         if (n++ > 0)
@@ -99,7 +100,17 @@ static bool read_labels(const struct json_member *m, struct json_scan *s, void *
         w += one.n;
     }
     all->n = (size_t)(w - all->p);
-    return good;
+    return good && n >= m->least;
+}
+
+static bool read_labels(const struct json_member *m, struct json_scan *s, void *to)
+{
+    return read_texts(m, s, to, label_ok);
+}
+
+static bool read_queues(const struct json_member *m, struct json_scan *s, void *to)
+{
+    return read_texts(m, s, to, queue_name_ok);
 }
 
 bool task_body_keeps_or_drops(const struct task_body *b)
@@ -151,6 +162,7 @@ static const char *const outcomes[] = { "succeeded", "failed", "dead" };
     " must be an object of min, max (times up to a day), doublings (0 to 30), jitter (0 to 100)"
 #define HOW_labels  read_labels, RANGE_UNSAID, NULL, \
     " must be a list of up to 4 strings of 1 to 32 visible ASCII characters without a comma"
+#define HOW_queues  read_queues, RANGE_UNSAID, NULL, " must be a list of 1 to 7 names of queues"
 #define HOW_unique  read_unique, RANGE_UNSAID, NULL, \
     " must be an object of key (1 to 128 visible ASCII characters), while (waiting, running, final), on_conflict (return, replace, reject)"
 #define HOW_verb    json_word, RANGE_UNSAID, verbs, " must be \"ack\", \"nack\" or \"extend\""

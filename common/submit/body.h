@@ -57,7 +57,8 @@ enum task_verb { VERB_ACK, VERB_NACK, VERB_EXTEND, TASK_NVERBS }; /* see enum ta
     X(CONTENT_TYPE, content_type, type, 3, REPLY_TYPE_MAX)                               \
     X(PERCENT, percent, whole, 0, 100)                                                   \
     X(TEXT, text, words, 1, PROGRESS_TEXT)                                               \
-    X(DATA, data, value, 1, PROGRESS_DATA)
+    X(DATA, data, value, 1, PROGRESS_DATA)                                               \
+    X(OFFER_TO, offer_to, queues, 1, OFFER_QUEUES - 1)
 
 enum task_member {
 #define X(NAME, member, how, least, most) MEMBER_##NAME,
@@ -87,7 +88,7 @@ struct task_body { /* slices point into the request's bytes */
     struct task_retry {
         int64_t min, max, doublings, jitter; /* the value + 1; 0: not there */
     } retry;
-    struct slice labels; /* "a,b" */
+    struct slice labels, offer_to; /* "a,b" */
     struct task_unique {
         struct slice key;
         int64_t lasts, on_conflict; /* enum unique_while, unique_conflict */

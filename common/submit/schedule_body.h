@@ -27,7 +27,8 @@ struct schedule_body {
 bool schedule_name_ok(struct slice name);
 /* may: the members that its task may have. False: *e says why. */
 #define TICK_MEMBERS                                                                        \
-    (SUBMIT_MEMBERS & ~(WITH(DELAY) | WITH(AT) | WITH(NAME) | WITH(IDEMPOTENCY_KEY) | WITH(THEN) | WITH(GROUP)))
+    (SUBMIT_MEMBERS & ~(WITH(DELAY) | WITH(AT) | WITH(NAME) | WITH(IDEMPOTENCY_KEY) | WITH(THEN) | WITH(GROUP) | \
+                        WITH(OFFER_TO)))
 SQ_CHECK bool schedule_body_read(struct schedule_body *b, struct slice text, uint64_t may,
                                  struct body_error *e);
 

@@ -12,7 +12,7 @@
     (CALL_MEMBERS | WITH(PAYLOAD) | WITH(KEY) | WITH(DELAY) | WITH(AT) | WITH(PRIORITY) |    \
      WITH(ORDER) | WITH(NAME) | WITH(IDEMPOTENCY_KEY) | WITH(TTL) | WITH(MAX_ATTEMPTS) |     \
      WITH(RETRY) | WITH(LABELS) | WITH(RESULT) | WITH(UNIQUE) | WITH(COST) | WITH(THEN) |      \
-     WITH(GROUP) | WITH(PAYLOAD_BASE64) | WITH(CONTENT_TYPE))
+     WITH(GROUP) | WITH(PAYLOAD_BASE64) | WITH(CONTENT_TYPE) | WITH(OFFER_TO))
 
 /* *bytes: what the task carries: its payload, or the form of its call, in `form`; *body_n: how many of them are
  * the submitter's. endpoint: of the queue; "": workers take its tasks; NULL: that is not known. NULL, or a

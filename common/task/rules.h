@@ -195,6 +195,9 @@ enum unique_conflict { /* answer to another task's submission */
     UNIQUE_NCONFLICTS
 };
 
+#define OFFER_QUEUES 8 /* in which a task stands at once */
+#define OFFER_TEXT   ((OFFER_QUEUES - 1) * (TASK_NAME_MAX + 1)) /* names behind the first, with commas */
+
 /* ---- what a caller changes of a task that has not begun ---- */
 
 enum patch { PATCH_ORDER = 1, PATCH_WHEN = 2, PATCH_PRIORITY = 4, PATCH_LABELS = 8 };

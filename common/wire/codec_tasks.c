@@ -38,7 +38,8 @@ PART(task_put_one, struct task_put, TaskPutOne, NULL, NUM(part), NUM(epoch), NAM
      IN(priority, 0, TASK_PRIORITIES - 1), NUM(order), IN(delay_ms, 0, DELAY_MAX_MS),
      IN(at_ms, 0, INT64_MAX / 2), PLAIN(body, TASK_BODY_MAX), OWN, PLAIN(unique, TASK_IDEM_MAX),
      IN(unique_while, 0, UNIQUE_NWHILES - 1), IN(on_conflict, 0, UNIQUE_NCONFLICTS - 1), NUM(may_wait_ms),
-     PLAIN(then, CHAIN_MAX), IN(chain, 0, CHAIN_CALL | CHAIN_HOLES), NUM(after_part), NUM(after_no), NUM(read), NAME(group))
+     PLAIN(then, CHAIN_MAX), IN(chain, 0, CHAIN_CALL | CHAIN_HOLES), NUM(after_part), NUM(after_no), NUM(read), NAME(group),
+     PLAIN(offer, OFFER_TEXT))
 
 MESSAGE(task_put, TaskPut, NULL, MSGS(v, n, v, task_put_one, 1, TASK_ROWS_MAX))
 
@@ -68,7 +69,8 @@ MESSAGE(task_get_ans, TaskGetAns, NULL, CODE, NUM(no), IN(state, 0, TASK_NSTATES
         NUM(then_no), NUM(then_why), IN(cost_used, 0, TASK_COST_MAX + 1),
         NUM_AS(progress.ms, progress_ms), IN_AS(progress.percent, progress_percent, 0, 101),
         BYTES(progress.text.p, progress.text.n, progress_text, PROGRESS_TEXT),
-        BYTES(progress.data.p, progress.data.n, progress_data, PROGRESS_DATA), NUM(ahead_of_priority))
+        BYTES(progress.data.p, progress.data.n, progress_data, PROGRESS_DATA), NUM(ahead_of_priority),
+        PLAIN(offer, OFFER_TEXT))
 
 MESSAGE(task_take, TaskTake, NULL, NUM(part), NUM(epoch), NAME(queue), IN(most, 1, TASK_ROWS_MAX),
         NUM(lease_ms), NUM(wait_ms))

@@ -53,6 +53,7 @@ struct task_put {
     task_no after_no;
     uint64_t may_wait_ms;   /* refused as too long (FULL_WAIT) if its wait is estimated to be longer, or its
                              * endpoint is down or paused: another one gets it; 0: never for this */
+    struct bytes_of offer;  /* further queues in which it stands: "b,c"; n 0: none */
     bool read; /* a TASK_GET with a window follows: no more of the answer is read before than it can begin with */
 };
 
@@ -171,6 +172,7 @@ struct msg_task_get_ans {
     uint64_t waiting;      /* WAITING, or asked without number and name: all of its queue */
     bool waiting_capped;   /* more than that wait */
     uint32_t ahead_of_key; /* before it in its key; 100: or more */
+    struct bytes_of offer; /* queues besides `queue`, while it is offered in several: "b,c" */
     uint64_t ahead_of_priority; /* entered before it, of its priority or above, all keys; + 1; 0: not said */
     uint8_t limited;       /* bits: enum closed (common/task/state.h); 0: nothing stops it */
     const char *limited_by; /* the name of the queue or key whose limit it is */

@@ -10,6 +10,7 @@
 #include "common/task/payload.h"
 #include "common/ticket/task_token.h"
 #include "common/wire/codec.h"
+#include "queuemng/admin/task_json.h"
 
 /* Appends ,"name":text in front of the brace at the end. */
 static void splice(struct buf *b, const char *name, const void *text, size_t n)
@@ -60,17 +61,8 @@ static void set_own(json_t *o, const struct task_own *w)
         set(o, "result", json_string("drop"));
     if (w->cost != 0)
         set(o, "cost", json_integer((json_int_t)w->cost - 1));
-    if (w->labels != NULL && w->labels[0] != '\0') {
-        json_t *list = json_array();
-
-        for (const char *p = w->labels; *p != '\0'; p += *p == ',') {
-            size_t n = strcspn(p, ",");
-
-            (void)json_array_append_new(list, json_stringn(p, n));
-            p += n;
-        }
-        set(o, "labels", list);
-    }
+    if (w->labels != NULL && w->labels[0] != '\0')
+        set(o, "labels", task_list_json(w->labels, strlen(w->labels)));
 }
 
 void task_head_json(json_t *o, const struct call *c)
@@ -135,6 +127,8 @@ static const char *put(struct buf *out, const struct task_put *r, json_t *rest, 
         set(rest, "at", json_real((double)r->at_ms / 1000));
     if (r->group != NULL && r->group[0] != '\0')
         set(rest, "group", json_string(r->group));
+    if (r->offer.n > 0)
+        set(rest, "offer_to", task_list_json((const char *)r->offer.p, r->offer.n));
     set_own(rest, &r->own);
     text = json_dumps(rest, JSON_COMPACT | JSON_REAL_PRECISION(16));
     json_decref(rest);
@@ -190,7 +184,7 @@ json_t *task_export_json(const struct msg_task_get_ans *m, const struct export_r
     bool later = m->state == TASK_SCHEDULED || m->state == TASK_RETRYING;
     struct task_put r = { .queue = m->queue, .key1 = m->key1, .key2 = m->key2, .priority = m->priority,
                           .order = m->order, .at_ms = later ? m->until_ms : 0, .own = m->own, .body = x->body,
-                          .then = x->then, .group = x->group };
+                          .then = x->then, .group = x->group, .offer = m->offer };
     const char *why = "its payload cannot be read now";
     struct buf text;
     char id[40];

@@ -18,15 +18,16 @@ static json_t *key_text(const char *key1, const char *key2)
 }
 
 /* "a,b" as ["a","b"] */
-static json_t *labels(const char *text)
+json_t *task_list_json(const char *p, size_t n)
 {
     json_t *list = json_array();
 
-    for (const char *p = text != NULL ? text : ""; *p != '\0'; p += *p == ',') {
-        size_t n = strcspn(p, ",");
+    for (const char *end = p + n; p < end; p++) {
+        const char *comma = memchr(p, ',', (size_t)(end - p));
+        size_t one = comma != NULL ? (size_t)(comma - p) : (size_t)(end - p);
 
-        (void)json_array_append_new(list, json_stringn(p, n));
-        p += n;
+        (void)json_array_append_new(list, json_stringn(p, one));
+        p += one;
     }
     return list;
 }
@@ -220,7 +221,7 @@ json_t *task_json(const struct msg_task_get_ans *m, const struct mng_part_view *
         return NULL;
     (void)json_object_update_new(j, json_pack("{s:o,s:o,s:o,s:o,s:s,s:s}", "key",
                                               key_text(m->key1, m->key2), "labels",
-                                              labels(m->own.labels), "entered_at",
+                                              task_list_json(m->own.labels, strlen(m->own.labels)), "entered_at",
                                               admin_moment(m->entered_ms), "ends_at",
                                               admin_moment(m->until_ms), "pool", p->pool, "node",
                                               p->node));
@@ -229,6 +230,8 @@ json_t *task_json(const struct msg_task_get_ans *m, const struct mng_part_view *
     add_chain(j, m);
     if (own_cost(&m->own) > 1 || m->cost_used != 0)
         (void)json_object_set_new(j, "cost", json_integer((json_int_t)own_cost(&m->own)));
+    if (m->offer.n > 0)
+        (void)json_object_set_new(j, "offer_to", task_list_json((const char *)m->offer.p, m->offer.n));
     if (m->cost_used != 0)
         (void)json_object_set_new(j, "cost_used", json_integer((json_int_t)m->cost_used - 1));
     if (m->progress.ms != 0)

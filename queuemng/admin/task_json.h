@@ -19,5 +19,7 @@ void task_refused(struct admin_ans *a, enum task_do verb, uint8_t code,
                   const struct msg_task_get_ans *m, const struct mng_part_view *p);
 /* The word of a question; of orders: also the last part of their path. */
 const char *task_do_word(enum task_do verb);
+/* "a,b" as ["a","b"] */
+json_t *task_list_json(const char *p, size_t n);
 
 #endif

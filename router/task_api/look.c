@@ -290,6 +290,28 @@ void task_answer_first(struct api_ans *a, struct slice queue, const struct msg_t
     ADD(b, "}");
 }
 
+/* "a,b" as ["a","b"] */
+static void add_list(struct buf *b, const char *p, size_t n)
+{
+    for (const char *end = p + n, *at = p; at < end; at++) {
+        const char *comma = memchr(at, ',', (size_t)(end - at));
+        size_t one = comma != NULL ? (size_t)(comma - at) : (size_t)(end - at);
+
+        buf_append(b, at == p ? "[" : ",", 1);
+        json_ascii(b, at, one);
+        at += one;
+    }
+    ADD(b, "]");
+}
+
+static void add_offer(struct buf *b, struct bytes_of offer)
+{
+    if (offer.n == 0)
+        return;
+    ADD(b, ",\"offer_to\":");
+    add_list(b, (const char *)offer.p, offer.n);
+}
+
 /* Where it stands, and what it waits for. */
 static void add_place(struct buf *b, const struct msg_task_get_ans *m)
 {
@@ -302,6 +324,7 @@ static void add_place(struct buf *b, const struct msg_task_get_ans *m)
     if (m->state == TASK_WAITING)
         out_u64(b, ",\"ahead_of_key\":", m->ahead_of_key);
     task_add_ahead(b, m->ahead_of_priority);
+    add_offer(b, m->offer);
     if (m->limited != 0) {
         add_limit(b, m);
         out_moment(b, ",\"limited_until\":", m->limited_until_ms);
@@ -347,16 +370,8 @@ static void add_own(struct buf *b, const struct task_own *o)
         out_u64(b, ",\"cost\":", o->cost - 1);
     if (o->labels == NULL || o->labels[0] == 0)
         return;
-    ADD(b, ",\"labels\":[");
-    for (const char *p = o->labels; *p != 0; p += *p == ',') {
-        size_t n = strcspn(p, ",");
-
-        if (p != o->labels)
-            ADD(b, ",");
-        json_ascii(b, p, n);
-        p += n;
-    }
-    ADD(b, "]");
+    ADD(b, ",\"labels\":");
+    add_list(b, o->labels, strlen(o->labels));
 }
 
 /* ,"history":[{"attempt":1,"started_at":...,"ms":120,"end":"nack","reason":"...","retry_at":...}] */

@@ -32,7 +32,7 @@ static int add_part(struct pools *t, const struct map_part *p, const struct map_
         return SQ_ENOMEM;
     if (p->part == 0 || map_get_ptr(&t->by_part, p->part) != NULL)
         return SQ_EPROTO;
-    *w = (struct task_way){ p->part, p->epoch, p->node, of->max_body, of->endpoint, of->url,
+    *w = (struct task_way){ p->part, of->n, p->epoch, p->node, of->max_body, of->endpoint, of->url,
                              of->cancel_on_disconnect, of->cost, of->max_cost, cost_says, body_says,
                              of->match };
     return map_set_ptr(&t->by_part, p->part, w);

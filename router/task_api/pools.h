@@ -10,6 +10,7 @@
 
 struct task_way { /* to a partition */
     part_no part;
+    uint32_t of; /* partitions of its pool */
     uint64_t epoch;    /* epoch of its owner */
     node_no node;      /* 0: nobody has it now */
     uint32_t max_body; /* bound of its pool, as is */

@@ -56,6 +56,7 @@ struct task_put submit_row(struct task_call *c, const struct task_body *b, struc
         .own = task_body_own(b, text_of(c, b->labels)),
         .body = { (uint32_t)payload.n, (const uint8_t *)payload.p },
         .unique = bytes_of(c, b->unique.key),
+        .offer = bytes_of(c, b->offer_to),
         .unique_while = (uint8_t)b->unique.lasts,
         .on_conflict = (uint8_t)b->unique.on_conflict,
     };
@@ -99,11 +100,40 @@ const char *submit_cost(const struct task_way *w, const struct tenant *tenant, s
     return why;
 }
 
+/* ---- further queues ---------------------------------------------------------------------- */
+
+const char *offer_wrong(const struct offer_ask *a, struct slice to, enum api_problem *p)
+{
+    const struct task_way *w = a->way;
+
+    *p = API_BAD_REQUEST;
+    if (w != NULL && w->of > 1)
+        return "offer_to: a task is in one partition, and the queues of this pool are in several; their pool needs "
+               "partitions: 1";
+    while (w != NULL && to.n > 0) {
+        const char *comma = memchr(to.p, ',', to.n);
+        size_t n = comma != NULL ? (size_t)(comma - to.p) : to.n;
+
+        if (!queues_match(a->opens.p, a->opens.n, to.p, n)) {
+            *p = API_NOT_ELIGIBLE;
+            return "this server's token may not submit in a queue of offer_to: see its line in task_tokens";
+        }
+        if (pools_of_queue(&a->t->pools, to.p, n) != w)
+            return "offer_to: its queues must be of the same pool as the task's own";
+        if (n == a->queue.n && memcmp(to.p, a->queue.p, n) == 0)
+            return "offer_to: the task's own queue is not one of the others";
+        to.p += n + (comma != NULL);
+        to.n -= n + (comma != NULL);
+    }
+    return NULL;
+}
+
 /* ---- tasks behind it: from the innermost outwards, each has the bytes of those behind it ---- */
 
 /* A name would be taken by the time, a moment over, a group sealed. */
 #define MEMBERS                                                                          \
-    ((SUBMIT_MEMBERS & ~(WITH(NAME) | WITH(IDEMPOTENCY_KEY) | WITH(UNIQUE) | WITH(AT) | WITH(GROUP))) | WITH(QUEUE))
+    ((SUBMIT_MEMBERS & ~(WITH(NAME) | WITH(IDEMPOTENCY_KEY) | WITH(UNIQUE) | WITH(AT) | WITH(GROUP) | WITH(OFFER_TO))) | \
+     WITH(QUEUE))
 #define TOO_DEEP "then: at most 8 tasks stand one behind the other behind a task"
 #define TOO_LONG "then: what stands behind a task has at most 32 KiB together"
 

@@ -26,6 +26,15 @@ struct task_put submit_row(struct task_call *c, const struct task_body *b, struc
 /* ---- tasks behind a task (`then` of a submission): read, checked and packed as they will be submitted. What becomes
  * of them when their turn has come: notice.h ---- */
 
+struct offer_ask { /* a task in several queues */
+    const struct tasking *t;
+    struct slice opens, queue; /* opens: see chain_ask */
+    const struct task_way *way; /* way to the queue; NULL: none is known */
+};
+
+/* May it stand in these, too: "b,c"? NULL, or what is wrong; then *p. */
+const char *offer_wrong(const struct offer_ask *a, struct slice to, enum api_problem *p);
+
 struct chain_ask { /* whose chain it is */
     struct tasking *t;
     struct slice opens; /* queues of the token that submits all of it: queues_match() */

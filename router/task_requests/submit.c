@@ -277,6 +277,8 @@ static bool go_elsewhere(struct task_call *c)
 /* Detail of a row's refusal; with numbers, where its node says them. */
 static const char *detail_of(const struct ask *a, const struct task_outcome *o)
 {
+    if (a->code == CODE_INVALID && a->put.offer.n > 0)
+        return "offer_to names different queues of a pool whose order is not strict; or a number is out of its range";
     return a->code == CODE_FULL + FULL_UNITS && a->max_units != 0
                ? task_no_units(a->call->t->no_units, own_cost(&a->put.own), a->units, a->max_units) : o->detail;
 }
@@ -395,6 +397,8 @@ static void submit(struct tasking *t, const struct task_asked *x, struct task_bo
         why = submit_unfit(t, w, b, &bytes, &p, &e);
     if (why == NULL)
         why = submit_cost(w, x->tenant, b, bytes, &p);
+    if (why == NULL && b->offer_to.n > 0)
+        why = offer_wrong(&(struct offer_ask){ t, x->opens, x->path.queue, w }, b->offer_to, &p);
     if (why != NULL)
         router_problem(t->r, x->req, p, why);
     else
@@ -571,6 +575,8 @@ static void read_row(struct ask *a, struct slice text)
         why = submit_unfit(c->t, c->way, &b, &bytes, &p, &e);
     if (why == NULL)
         why = submit_cost(c->way, c->tenant, &b, bytes, &p);
+    if (why == NULL && b.offer_to.n > 0)
+        why = offer_wrong(&(struct offer_ask){ c->t, c->opens, c->queue, c->way }, b.offer_to, &p);
     if (why != NULL)
         row_refuse(a, p, why);
     else if (!put_row(a, &b, bytes))

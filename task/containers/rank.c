@@ -14,8 +14,9 @@
 
 /* n[level]: numbers of that level or above. */
 struct rank_block {
-    uint64_t at : 56;    /* numbers of it, divided by BLOCK_BITS */
-    uint64_t planes : 8; /* bitmaps behind the first one: bits of the levels, the lowest first */
+    uint64_t at : 48;    /* numbers of it, divided by BLOCK_BITS */
+    uint64_t held : 10;  /* numbers that may come back */
+    uint64_t planes : 6; /* bitmaps behind the first one: bits of the levels, the lowest first */
     uint64_t *bits; /* owned; WORDS each; the first one: who is there */
     uint16_t n[RANK_LEVELS];
 };
@@ -74,7 +75,7 @@ static bool grow(struct rank_block *b, unsigned planes)
         return false;
     memset(bits + now, 0, (want - now) * sizeof(*bits));
     b->bits = bits;
-    b->planes = planes & UINT8_MAX;
+    b->planes = planes & 63;
     return true;
 }
 
@@ -99,7 +100,7 @@ static struct rank_block *new_block(struct rank *r, uint64_t at, bool in_front, 
     }
     b = &c->v[in_front ? 0 : c->n_blocks];
     memmove(b + 1, b, (size_t)(c->v + c->n_blocks - b) * sizeof(*b));
-    *b = (struct rank_block){ .at = at & (UINT64_MAX >> 8), .planes = planes & UINT8_MAX, .bits = bits };
+    *b = (struct rank_block){ .at = at & (UINT64_MAX >> 16), .planes = planes & 63, .bits = bits };
     c->n_blocks++;
     *in = c;
     return b;
@@ -138,11 +139,14 @@ static inline void put(struct rank *r, struct rank_chunk *c, struct rank_block *
         count_level(c, b, bit, level, 1);
 }
 
-/* The smallest number; there is one. */
+/* The smallest number; there is one. Of a block with numbers that are held: its first. */
 static uint64_t smallest(const struct rank *r)
 {
     const struct rank_block *b = &r->chunk[0].v[0];
     uint32_t w = 0;
+
+    if (b->held > 0)
+        return b->at * BLOCK_BITS;
 
     while (b->bits[w] == 0)
         w++;
@@ -151,7 +155,7 @@ static uint64_t smallest(const struct rank *r)
 
 int rank_add_first(struct rank *r, uint64_t *number, unsigned level)
 {
-    struct rank_chunk *c = r->n > 0 ? &r->chunk[0] : NULL;
+    struct rank_chunk *c = r->n_chunks > 0 ? &r->chunk[0] : NULL;
     struct rank_block *b = c != NULL ? &c->v[0] : NULL;
 
     if (b == NULL) {
@@ -232,6 +236,7 @@ static struct rank_block *find(const struct rank *r, uint64_t number, uint32_t *
     return *block < c->n_blocks && c->v[*block].at == at ? &c->v[*block] : NULL;
 }
 
+/* If it has no number any more. */
 static void give_back(struct rank *r, uint32_t chunk, uint32_t block)
 {
     struct rank_chunk *c = &r->chunk[chunk];
@@ -255,29 +260,65 @@ bool rank_has(const struct rank *r, uint64_t number)
     return b != NULL && (b->bits[bit / 64] >> bit % 64 & 1) != 0;
 }
 
-/* The block of one that must be there, and its chunk. */
+/* The block of one that must be there, or is held, and its chunk. */
 static struct rank_block *find_there(const struct rank *r, uint64_t number, uint32_t *chunk, uint32_t *block)
 {
     struct rank_block *b = find(r, number, chunk, block);
     uint32_t bit = (uint32_t)(number % BLOCK_BITS);
 
-    assert(b != NULL && (b->bits[bit / 64] >> bit % 64 & 1) != 0);
+    assert(b != NULL && (b->held > 0 || (b->bits[bit / 64] >> bit % 64 & 1) != 0));
+    (void)bit;
     return b;
 }
 
-void rank_del(struct rank *r, uint64_t number)
+static void take_out(struct rank *r, struct rank_chunk *c, struct rank_block *b, uint32_t bit)
 {
-    uint32_t chunk, block, bit = (uint32_t)(number % BLOCK_BITS);
-    struct rank_block *b = find_there(r, number, &chunk, &block);
-    struct rank_chunk *c = &r->chunk[chunk];
-
+    assert((b->bits[bit / 64] >> bit % 64 & 1) != 0);
     if (b->planes > 0)
         count_level(c, b, bit, level_of(b, bit), -1);
     b->bits[bit / 64] &= ~(1ull << bit % 64);
     b->n[0]--;
     c->n[0]--;
     r->n--;
-    if (b->n[0] == 0)
+}
+
+void rank_del(struct rank *r, uint64_t number)
+{
+    uint32_t chunk, block;
+    struct rank_block *b = find_there(r, number, &chunk, &block);
+
+    take_out(r, &r->chunk[chunk], b, (uint32_t)(number % BLOCK_BITS));
+    if (b->n[0] == 0 && b->held == 0)
+        give_back(r, chunk, block);
+}
+
+void rank_hold(struct rank *r, uint64_t number)
+{
+    uint32_t chunk, block;
+    struct rank_block *b = find_there(r, number, &chunk, &block);
+
+    take_out(r, &r->chunk[chunk], b, (uint32_t)(number % BLOCK_BITS));
+    b->held = (b->held + 1) & 1023;
+}
+
+void rank_put_back(struct rank *r, uint64_t number, unsigned level)
+{
+    uint32_t chunk, block;
+    struct rank_block *b = find_there(r, number, &chunk, &block);
+
+    assert(b->held > 0 && level >> b->planes == 0 && !rank_has(r, number));
+    b->held = (b->held - 1) & 1023;
+    put(r, &r->chunk[chunk], b, number, level);
+}
+
+void rank_let_go(struct rank *r, uint64_t number)
+{
+    uint32_t chunk, block;
+    struct rank_block *b = find_there(r, number, &chunk, &block);
+
+    assert(b->held > 0);
+    b->held = (b->held - 1) & 1023;
+    if (b->n[0] == 0 && b->held == 0)
         give_back(r, chunk, block);
 }
 

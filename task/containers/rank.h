@@ -6,7 +6,9 @@
  * back, so numbers that go in order cost a bit each, and a row of ten 150 bytes.
  *
  * Each number has a level, which may change. A block has up to three bitmaps more, with the bits of the levels:
- * none while all of its levels are 0. So a level changes where its number is, amid the row. */
+ * none while all of its levels are 0. So a level changes where its number is, amid the row.
+ *
+ * A number that goes may be held: nobody counts it, its block stays, and it comes back without memory. */
 #ifndef SEGQ_TASK_RANK_H
 #define SEGQ_TASK_RANK_H
 
@@ -34,7 +36,13 @@ SQ_CHECK int rank_add(struct rank *r, uint64_t number, unsigned level);
 SQ_CHECK int rank_add_first(struct rank *r, uint64_t *number, unsigned level);
 /* Removes a number that must be there. */
 void rank_del(struct rank *r, uint64_t number);
-/* Makes room for another level of a number that must be there. 0; SQ_ENOMEM. */
+/* Removes it, as rank_del(), and holds its place. */
+void rank_hold(struct rank *r, uint64_t number);
+/* A number that is held comes back. Its block has room for the level that it had (rank_reach_level()). */
+void rank_put_back(struct rank *r, uint64_t number, unsigned level);
+/* A number that is held does not come back. */
+void rank_let_go(struct rank *r, uint64_t number);
+/* Makes room for another level of a number that must be there, or is held. 0; SQ_ENOMEM. */
 SQ_CHECK int rank_reach_level(struct rank *r, uint64_t number, unsigned level);
 /* For which there is room. */
 void rank_set_level(struct rank *r, uint64_t number, unsigned level);

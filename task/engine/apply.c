@@ -8,6 +8,7 @@
 #include "task/engine/arrive.h"
 #include "task/engine/leave.h"
 #include "task/engine/members.h"
+#include "task/engine/places.h"
 #include "task/engine/tqueue.h"
 #include "task/engine/window_records.h"
 
@@ -229,12 +230,27 @@ static int apply_enter(struct engine *e, task_slot slot, const struct trec *r)
                         ? PLACE_FRONT : PLACE_END);
 }
 
+/* Moves it to where something else stood for it. False: it is in no line. */
+static bool leave_for_place(struct engine *e, struct offer *f)
+{
+    leave_line(e, f->task);
+    places_move(e, f, f->at);
+    f->at = 0;
+    return false;
+}
+
 static int apply_start(struct engine *e, task_slot slot, const struct trec *r)
 {
     struct task *t = task_at(&e->store, slot);
+    struct offer *f = offers_of(&e->offers, slot);
+    bool in_line;
 
-    leave_row(e, slot);
-    tree_start(&e->tree, slot, !leave_first(e, slot), task_cost(e, slot), e->at);
+    if (f != NULL)
+        places_leave(e, f);
+    else
+        leave_row(e, slot);
+    in_line = f == NULL || f->own == f->at ? !leave_first(e, slot) : leave_for_place(e, f);
+    tree_start(&e->tree, slot, in_line, task_cost(e, slot), e->at);
     tqueue_set_state(e, slot, TASK_RUNNING);
     t->lease = r->lease;
     t->started = (uint64_t)e->at & (WHEEL_MAX - 1);
@@ -246,6 +262,17 @@ static int apply_start(struct engine *e, task_slot slot, const struct trec *r)
     t->attempts = t->attempts < ATTEMPTS_MAX ? (t->attempts + 1) & 63 : ATTEMPTS_MAX;
     e->next_lease = u64_max(e->next_lease, r->lease + 1);
     task_arm(e, slot, r->until);
+    return 0;
+}
+
+static int apply_at_place(struct engine *e, const struct trec *r)
+{
+    task_slot slot = task_find(&e->store, r->no);
+    struct offer *f = slot != SLOT_NONE ? offers_of(&e->offers, slot) : NULL;
+
+    if (f == NULL || r->lo >= f->n || task_at(&e->store, slot)->state != TASK_WAITING)
+        return SQ_EPROTO;
+    f->at = (uint8_t)r->lo;
     return 0;
 }
 
@@ -396,39 +423,40 @@ static int apply_redrive(struct engine *e, task_slot slot, const struct trec *r)
 
 static int apply_order(struct engine *e, task_slot slot, const struct trec *r)
 {
-    struct task *t = task_at(&e->store, slot);
-    bool in_line = t->state == TASK_WAITING && !t->cancel;
+    const struct task *t = task_at(&e->store, slot);
+    struct offer *f = offers_of(&e->offers, slot);
 
-    if (in_line)
-        tree_unwait(&e->tree, slot);
-    t->order = r->order;
-    if (in_line)
-        tree_wait(&e->tree, slot, WAIT_BY_ENTRY);
+    place_set_order(e, slot, r->order, t->state == TASK_WAITING && !t->cancel);
+    if (f != NULL)
+        places_set_order(e, f, r->order);
     return 0;
 }
 
 /* Keeps its entry: it gets in line behind those of its new priority that entered before it. */
 static int apply_priority(struct engine *e, task_slot slot, const struct trec *r)
 {
-    struct task *t = task_at(&e->store, slot);
+    const struct task *t = task_at(&e->store, slot);
+    struct offer *f = offers_of(&e->offers, slot);
     bool in_line = t->state == TASK_WAITING && !t->cancel;
     uint32_t turn;
 
     if (r->priority >= TASK_PRIORITIES || r->priority == t->priority ||
         tqueue_rules(e, slot)->order == ORDER_STRICT)
         return SQ_EPROTO;
+    if (f != NULL && places_reach_priority(e, f, (uint8_t)r->priority) < 0)
+        return SQ_ENOMEM;
     turn = tqueue_other_turn(e, slot, (uint8_t)r->priority);
     if (turn == 0)
         return SQ_ENOMEM;
     if (in_line)
         tree_unwait(&e->tree, slot);
-    tree_leave(&e->tree, slot, e->at);
-    t->priority = r->priority & (TASK_PRIORITIES - 1);
-    tree_join(&e->tree, slot, turn);
+    place_set_priority(e, slot, turn, r->priority);
     if (t->state == TASK_WAITING)
         rank_set_level(&tqueue_of(e, slot)->rank, tqueue_entry(tqueue_of(e, slot), t), t->priority);
     if (in_line)
         tree_wait(&e->tree, slot, WAIT_BY_ENTRY);
+    if (f != NULL)
+        places_set_priority(e, f, (uint8_t)r->priority);
     return 0;
 }
 
@@ -549,6 +577,10 @@ int task_apply(struct engine *e, const struct trec *r)
         return group_apply(e, r);
     case TREC_CHAIN:
         return apply_chain(e, r);
+    case TREC_PLACE:
+        return arrive_place(e, r);
+    case TREC_AT_PLACE:
+        return apply_at_place(e, r);
     case TREC_PAST:
         return apply_past(e, r);
     case TREC_DONE_UNDER:
@@ -587,11 +619,16 @@ int task_apply(struct engine *e, const struct trec *r)
 static void tell_feed(struct engine *e, const struct trec *r)
 {
     task_slot slot = task_slot_of(r->no);
-    const struct task *t = task_at(&e->store, slot);
+    const struct offer *f = offers_of(&e->offers, slot);
+    struct feed_event v = { .no = r->no, .at = e->at };
 
-    if (trec_is_end(r) || r->kind == TREC_START || r->kind == TREC_CALL)
-        feeds_note(&e->feeds, tqueue_of(e, slot)->hash,
-                   &(const struct feed_event){ r->no, e->at, (uint8_t)t->state, (uint8_t)t->attempts });
+    if (!trec_is_end(r) && r->kind != TREC_START && r->kind != TREC_CALL)
+        return;
+    v.state = (uint8_t)task_at(&e->store, slot)->state;
+    v.attempts = (uint8_t)task_at(&e->store, slot)->attempts;
+    feeds_note(&e->feeds, tqueue_of(e, slot)->hash, &v);
+    if (f != NULL)
+        places_tell(e, f, (enum task_state)v.state);
 }
 
 int task_perform(struct engine *e, const struct trec *r)

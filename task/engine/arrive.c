@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "task/engine/places.h"
 #include "task/engine/tqueue.h"
 
 static bool is_time(uint64_t ms)
@@ -21,7 +22,6 @@ void task_arm(struct engine *e, task_slot slot, uint64_t until)
         wheel_set(w, slot, (msec_t)until);
 }
 
-/* The task has slot, turn and queue, and no state yet. */
 static int begin(struct engine *e, const struct trec *r)
 {
     task_slot slot = task_slot_of(r->no);
@@ -55,17 +55,11 @@ static int begin(struct engine *e, const struct trec *r)
 
 static void end(struct engine *e, task_slot slot)
 {
-    uint32_t index = tqueue_index(e, slot);
-
-    assert(tqueue_at(e, index)->tasks > 0);
-    tree_leave(&e->tree, slot, e->at);
     owns_drop(&e->owns, slot);
     chains_drop(&e->chains, slot);
     attempts_drop(&e->attempts, slot);
     settled_drop(&e->settled, slot);
-    task_store_give(&e->store, slot);
-    tqueue_at(e, index)->tasks--;
-    tqueue_tidy(e, index);
+    tqueue_leave(e, slot);
 }
 
 static void schedule(struct engine *e, task_slot slot, const struct trec *r)
@@ -77,13 +71,12 @@ static void schedule(struct engine *e, task_slot slot, const struct trec *r)
 
 void arrive_first(struct engine *e, task_slot slot)
 {
-
     task_at(&e->store, slot)->cancel = 1;
     line_add(&tqueue_of(e, slot)->first, &e->store, slot, false);
     e->firsts++;
 }
 
-int arrive_enter(struct engine *e, task_slot slot, const struct trec *r, enum place to)
+static int enter(struct engine *e, task_slot slot, const struct trec *r, enum place to)
 {
     struct task *t = task_at(&e->store, slot);
     struct tqueue *q = tqueue_of(e, slot);
@@ -99,7 +92,7 @@ int arrive_enter(struct engine *e, task_slot slot, const struct trec *r, enum pl
         dead_remove(e, slot);
     task_arm(e, slot, r->until);
     t->cancel = 0;
-    tqueue_set_state(e, slot, TASK_WAITING);
+    tqueue_begins_to_wait(e, q, slot);
     t->entry = (uint32_t)entry;
     if (to != PLACE_FRONT)
         t->entered_ms = r->entered & (WHEEL_MAX - 1);
@@ -110,24 +103,93 @@ int arrive_enter(struct engine *e, task_slot slot, const struct trec *r, enum pl
     return 0;
 }
 
+/* The same in all of its places: where it stood before, as old as it was; or, fresh, at the ends. */
+static int enter_all(struct engine *e, struct offer *f, const struct trec *r, bool first)
+{
+    struct task *t = task_at(&e->store, f->task);
+    bool fresh = f->v[0].entry == 0;
+    int rc = !is_time(r->entered) || !is_time(r->until) ? SQ_EPROTO : places_enter(e, f, fresh);
+
+    if (rc < 0)
+        return rc;
+    starts_wait(&tqueue_of(e, f->task)->starts, e->at);
+    if (t->state == TASK_DEAD)
+        dead_remove(e, f->task);
+    task_arm(e, f->task, r->until);
+    t->cancel = 0;
+    tqueue_set_state(e, f->task, TASK_WAITING);
+    t->entry = (uint32_t)f->v[f->own].entry;
+    if (fresh)
+        t->entered_ms = r->entered & (WHEEL_MAX - 1);
+    if (first)
+        arrive_first(e, f->task);
+    else
+        tree_wait(&e->tree, f->task, fresh ? WAIT_LAST : WAIT_BY_ENTRY);
+    places_stand(e, f, fresh);
+    return 0;
+}
+
+int arrive_enter(struct engine *e, task_slot slot, const struct trec *r, enum place to)
+{
+    struct offer *f = offers_of(&e->offers, slot);
+
+    return f == NULL ? enter(e, slot, r, to) : enter_all(e, f, r, to == PLACE_FIRST);
+}
+
+int arrive_place(struct engine *e, const struct trec *r)
+{
+    task_slot slot = task_slot_of(r->no);
+    const struct task_own own = { .cost = r->lo + 1, .labels = "" };
+    int rc;
+
+    if (r->no == 0)
+        return offers_add(&e->offers, SLOT_NONE, r->entry);
+    if (r->lo > TASK_COST_MAX)
+        return SQ_EPROTO;
+    rc = begin(e, r);
+    if (rc < 0)
+        return rc;
+    rc = tqueue_rules(e, slot)->order == ORDER_STRICT ? SQ_EPROTO : r->lo > 1 ? tree_reach_costs(&e->tree) : 0;
+    if (rc == 0 && r->lo > 1)
+        rc = owns_set(&e->owns, slot, &own);
+    if (rc == 0)
+        rc = offers_add(&e->offers, slot, r->entry);
+    if (rc < 0)
+        end(e, slot);
+    e->offers.places += rc == 0;
+    return rc;
+}
+
+/* Undoes an acceptance that found no memory. */
+static void unaccept(struct engine *e, task_slot slot, uint64_t order)
+{
+    struct offer *f = offers_of(&e->offers, slot);
+
+    if (f != NULL)
+        offers_orphan(&e->offers, f);
+    end(e, slot);
+    e->store.next_order = order;
+}
+
 int arrive_accept(struct engine *e, const struct trec *r)
 {
     task_slot slot = task_slot_of(r->no);
     uint64_t order = e->store.next_order;
+    bool offered = e->offers.next != NULL;
     int rc = r->state == TASK_WAITING || (r->state == TASK_SCHEDULED && r->until != 0)
                  ? begin(e, r)
                  : SQ_EPROTO;
 
     if (rc < 0)
         return rc;
-    if (r->state == TASK_SCHEDULED)
+    if (offered)
+        rc = places_adopt(e, slot);
+    if (rc == 0 && r->state == TASK_SCHEDULED)
         schedule(e, slot, r);
-    else
-        rc = arrive_enter(e, slot, r, PLACE_END);
-    if (rc < 0) {
-        end(e, slot);
-        e->store.next_order = order;
-    }
+    else if (rc == 0)
+        rc = offered ? arrive_enter(e, slot, r, PLACE_END) : enter(e, slot, r, PLACE_END);
+    if (rc < 0)
+        unaccept(e, slot, order);
     return rc;
 }
 
@@ -153,6 +215,9 @@ int arrive_task(struct engine *e, const struct trec *r)
     int rc = possible ? begin(e, r) : SQ_EPROTO;
     struct task *t;
 
+    if (rc < 0)
+        return rc;
+    rc = e->offers.next != NULL ? places_adopt(e, slot) : 0;
     if (rc < 0)
         return rc;
     t = task_at(&e->store, slot);
@@ -183,6 +248,7 @@ struct listed { /* waits, or is dead */
     uint32_t queue;
     uint64_t entry;
     task_slot slot;
+    bool held; /* place of an offered task that does not wait */
 };
 
 static int compare(const void *pa, const void *pb)
@@ -194,6 +260,23 @@ static int compare(const void *pa, const void *pb)
     if (a->entry != b->entry)
         return a->entry < b->entry ? -1 : 1;
     return a->slot < b->slot ? -1 : 1;
+}
+
+/* Places of offered tasks. One that waits is in its own already. How many. */
+static size_t collect_places(struct engine *e, struct listed *v)
+{
+    uint64_t slot, val;
+    size_t n = 0;
+
+    for (size_t at = 0; (at = map_next(&e->offers.by_slot, at, &slot, &val)) != 0;) {
+        const struct offer *f = (const struct offer *)(uintptr_t)val;
+        bool waits = f->task != SLOT_NONE && task_at(&e->store, f->task)->state == TASK_WAITING;
+
+        for (unsigned i = 0; f->task == slot && i < f->n; i++)
+            if (f->v[i].entry != 0 && !(waits && i == f->own))
+                v[n++] = (struct listed){ tqueue_index(e, f->v[i].slot), f->v[i].entry, f->v[i].slot, !waits };
+    }
+    return n;
 }
 
 /* All that wait or are dead; how many. */
@@ -230,25 +313,34 @@ static void get_in_line(struct engine *e, task_slot slot)
 int arrive_end(struct engine *e)
 {
     size_t n = e->store.n[TASK_WAITING] + e->store.n[TASK_DEAD];
-    struct listed *v = calloc(n + 1, sizeof(*v));
+    struct listed *v = calloc(n + (size_t)e->offers.n * OFFER_QUEUES + 1, sizeof(*v));
     int rc = v == NULL ? SQ_ENOMEM : 0;
 
     if (rc == 0 && collect(e, v) != n)
         assert(!"states are counted");
+    n += rc == 0 ? collect_places(e, v + n) : 0;
     if (rc == 0)
         qsort(v, n, sizeof(*v), compare);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         struct rank *row = &tqueue_at(e, v[i].queue)->rank;
         struct task *t = task_at(&e->store, v[i].slot);
 
-        if (t->state == TASK_DEAD)
+        if (t->state == TASK_DEAD && !v[i].held)
             continue;
-        row->next = row->n == 0 ? v[i].entry : row->next;
+        row->next = row->n == 0 && row->n_chunks == 0 ? v[i].entry : row->next;
         rc = v[i].entry < row->next ? SQ_EPROTO : rank_add(row, v[i].entry, t->priority);
-        t->entry = (uint32_t)v[i].entry;
+        if (rc == 0 && v[i].held)
+            rank_hold(row, v[i].entry);
+        else
+            t->entry = (uint32_t)v[i].entry;
     }
-    for (size_t i = 0; rc == 0 && i < n; i++)
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        if (v[i].held)
+            continue;
         get_in_line(e, v[i].slot);
+        if (task_at(&e->store, v[i].slot)->state == TASK_FREE)
+            tqueue_at(e, v[i].queue)->units += task_cost(e, v[i].slot);
+    }
     for (task_slot s = 0; rc == 0 && s < e->store.n_slots; s++)
         if (task_state_waits((enum task_state)task_at(&e->store, s)->state))
             tqueue_count_units(e, s, task_cost(e, s), 0);
@@ -309,6 +401,10 @@ static void over_ends(struct engine *e, task_slot slot)
 
 void arrive_gone(struct engine *e, task_slot slot)
 {
+    struct offer *f = offers_of(&e->offers, slot);
+
+    if (f != NULL) /* dead */
+        places_drop(e, f);
     if (task_at(&e->store, slot)->state == TASK_DEAD)
         dead_remove(e, slot);
     else

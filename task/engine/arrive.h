@@ -17,6 +17,8 @@ enum place {
     PLACE_FRONT, /* front of its queue and line, with its old age: a strict retry, one that nobody saw */
     PLACE_FIRST, /* before all of its queue: told to run */
 };
+/* Applies PLACE, like task_apply(). */
+SQ_CHECK int arrive_place(struct engine *e, const struct trec *r);
 /* Begins to wait: an entry in its queue's row, and a place. */
 SQ_CHECK int arrive_enter(struct engine *e, task_slot slot, const struct trec *r, enum place to);
 /* Tells a task that waits, in no line, to run. */

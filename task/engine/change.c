@@ -4,6 +4,7 @@
 #include "common/base/err.h"
 #include "task/engine/apply.h"
 #include "task/engine/engine.h"
+#include "task/engine/places.h"
 #include "task/engine/tqueue.h"
 
 #define BIT(S) (1u << TASK_##S)
@@ -134,13 +135,17 @@ static int patch(struct engine *e, task_slot slot, const struct task_patch *p)
     struct trec r = { .no = task_number(&e->store, slot), .priority = p->priority,
                       .order = p->order };
     bool moves = (p->has & PATCH_PRIORITY) != 0 && p->priority != task_at(&e->store, slot)->priority;
+    const struct offer *f = moves ? offers_of(&e->offers, slot) : NULL;
     uint32_t turn = moves ? tqueue_other_turn(e, slot, p->priority) : 0;
-    int rc = moves && turn == 0 ? SQ_ENOMEM : 0;
+    int rc = moves && turn == 0 ? SQ_ENOMEM : f != NULL ? places_reach_priority(e, f, p->priority) : 0;
 
     if (rc == 0 && (p->has & PATCH_LABELS) != 0)
         rc = patch_labels(e, slot, p->labels);
     if (rc < 0) {
-        tree_tidy(&e->tree, turn, 0, e->at);
+        if (f != NULL)
+            places_tidy_priority(e, f, p->priority);
+        else
+            tree_tidy(&e->tree, turn, 0, e->at);
         return rc;
     }
     if (moves) {

@@ -21,6 +21,7 @@ void engine_init(struct engine *e, const struct engine_opts *o)
     tree_init(&e->tree, &e->store, o->max_keys, 1);
     owns_init(&e->owns);
     chains_init(&e->chains);
+    offers_init(&e->offers);
     groups_init(&e->groups, &e->at);
     e->store.groups = &e->groups;
     attempts_init(&e->attempts);
@@ -64,6 +65,7 @@ void engine_fini(struct engine *e)
     pages_fini(&e->redrive_links);
     owns_fini(&e->owns);
     chains_fini(&e->chains);
+    offers_fini(&e->offers);
     groups_fini(&e->groups);
     attempts_fini(&e->attempts);
     replies_fini(&e->replies);
@@ -136,7 +138,7 @@ uint64_t engine_bytes(const struct engine *e)
                      pages_bytes(&e->names.v) + pages_bytes(&e->names.links) +
                      pages_bytes(&e->queues) + pages_bytes(&e->redrive_links) + owns_bytes(&e->owns) +
                      attempts_bytes(&e->attempts) + replies_bytes(&e->replies) +
-                     chains_bytes(&e->chains) + groups_bytes(&e->groups) + settled_bytes(&e->settled) +
+                     chains_bytes(&e->chains) + offers_bytes(&e->offers) + groups_bytes(&e->groups) + settled_bytes(&e->settled) +
                      progresses_bytes(&e->progresses) + feeds_bytes(&e->feeds) +
                      (e->names.by_hash.cap + e->names.by_task.cap) * sizeof(struct map_slot) +
                      (e->ends != NULL ? END_MARKS * sizeof(*e->ends) : 0);

@@ -27,6 +27,7 @@
 #include "task/store/chains.h"
 #include "task/store/feeds.h"
 #include "task/store/names.h"
+#include "task/store/offers.h"
 #include "task/store/owns.h"
 #include "task/store/record.h"
 
@@ -92,6 +93,7 @@ struct engine {
     struct owns owns;
     struct chains chains;
     struct groups groups;
+    struct offers offers;
     struct attempts attempts;
     struct replies replies; /* replies of tasks that are tried again, or dead */
     struct settled settled; /* tasks that run, or are final */

@@ -1,6 +1,7 @@
 /* first.c: starts of a trial. A task that starts leaves its line in truth, and is put back. */
 #include "task/engine/first.h"
 
+#include "task/engine/places.h"
 #include "task/engine/tqueue.h"
 #include "task/keys/ring.h"
 
@@ -107,6 +108,8 @@ int engine_first(struct engine *e, const struct trec_text *queue, uint32_t most,
     list(&a, f);
     f->now = a.freed ? f->now : f->n;
     put_back(&a, f->n);
+    for (uint32_t i = 0; i < f->n; i++)
+        out[i] = places_task(e, task_slot_of(out[i]));
     trial_end(&a.trial);
     return 0;
 }

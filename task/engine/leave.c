@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "task/engine/arrive.h"
+#include "task/engine/places.h"
 #include "task/engine/tqueue.h"
 #include "task/engine/worker.h"
 
@@ -94,7 +95,7 @@ void leave_target(struct engine *e, task_slot slot)
 int leave_retry(struct engine *e, task_slot slot, const struct trec *r)
 {
     struct task *t = task_at(&e->store, slot);
-
+    struct offer *f = offers_of(&e->offers, slot);
     bool unseen = r->kind == TREC_SPARED && r->why == 0;
 
     if (!unseen)
@@ -104,6 +105,8 @@ int leave_retry(struct engine *e, task_slot slot, const struct trec *r)
     leave_target(e, slot);
     settled_drop(&e->settled, slot);
     tree_end(&e->tree, slot, false);
+    if (f != NULL)
+        places_home(e, f);
     t->lease = t->started = t->called = t->passed = t->paid = 0;
     t->cancel = unseen;
     tqueue_set_state(e, slot, TASK_RETRYING);
@@ -116,7 +119,10 @@ static void becomes(struct engine *e, task_slot slot, enum task_state to)
 {
     struct task *t = task_at(&e->store, slot);
     const struct tqueue *q = tqueue_of(e, slot);
+    struct offer *f = offers_of(&e->offers, slot);
 
+    if (f != NULL)
+        places_finish(e, f, to);
     t->ended = (uint64_t)e->at & (WHEEL_MAX - 1);
     if (to != TASK_DEAD) {
         over_begins(e, slot, (uint64_t)e->at);

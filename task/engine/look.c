@@ -396,6 +396,19 @@ static bool is_within(const struct task *t, const struct task_filter *f)
     return at >= f->since && (f->until == 0 || at < f->until);
 }
 
+/* Finds what is listed for a slot of the queue: its task; or the one for which it stands, which waits there, too.
+ * SLOT_NONE: nothing is. */
+static task_slot listed(const struct engine *e, const struct task_filter *f, task_slot slot)
+{
+    const struct offer *o = NULL;
+
+    if (task_at(&e->store, slot)->state != TASK_FREE)
+        return slot;
+    if (!f->any_queue)
+        o = offers_of(&e->offers, slot);
+    return o != NULL && task_state_waits((enum task_state)task_at(&e->store, o->task)->state) ? o->task : SLOT_NONE;
+}
+
 unsigned engine_list(const struct engine *e, const struct task_filter *f, task_slot *at,
                      task_no *out, unsigned most)
 {
@@ -404,10 +417,13 @@ unsigned engine_list(const struct engine *e, const struct task_filter *f, task_s
                                              : u32_min(end - *at, LIST_STEPS) + *at;
     unsigned n = 0;
 
-    for (; *at < stop && n < most; ++*at)
-        if ((f->states & ~(1u << TASK_FREE)) >> task_at(&e->store, *at)->state & 1 &&
-            is_within(task_at(&e->store, *at), f) && is_below(e, *at, limiter) && has_label(e, *at, &f->label))
-            out[n++] = task_number(&e->store, *at);
+    for (; *at < stop && n < most; ++*at) {
+        task_slot slot = listed(e, f, *at);
+
+        if (slot != SLOT_NONE && f->states >> task_at(&e->store, slot)->state & 1 &&
+            is_within(task_at(&e->store, slot), f) && is_below(e, *at, limiter) && has_label(e, slot, &f->label))
+            out[n++] = task_number(&e->store, slot);
+    }
     if (limiter == 0 || *at >= end)
         *at = SLOT_NONE;
     return n;

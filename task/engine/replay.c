@@ -7,6 +7,7 @@
 #include "task/engine/apply.h"
 #include "task/engine/look.h"
 #include "task/engine/members.h"
+#include "task/engine/places.h"
 #include "task/engine/tqueue.h"
 #include "task/engine/window_records.h"
 
@@ -53,6 +54,7 @@ static void write_task(const struct engine *e, task_slot slot, struct buf *out)
         r.entry = tqueue_entry(tqueue_of(e, slot), t);
     if (v.state == TASK_DEAD)
         r.entry = dead_place(e, slot);
+    places_write(e, slot, &r, out);
     trec_append(&r, out);
     if (v.own != NULL)
         write_own(v.own, r.no, out);

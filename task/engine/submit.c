@@ -6,6 +6,7 @@
 #include "task/engine/change.h"
 #include "task/engine/engine.h"
 #include "task/engine/group.h"
+#include "task/engine/offer.h"
 #include "task/engine/tqueue.h"
 
 #define GIVE_WAY 8 /* tasks for one: below a lowered max_tasks a slot that gets free may be one above it */
@@ -139,15 +140,10 @@ static int perform_all(struct engine *e, const struct submit *s, const struct tr
     return rc == SQ_EFULL ? is_full(e, FULL_NAMES) : rc;
 }
 
-static bool starts_at_once(const struct engine *e, const struct submit *s)
-{
-    return s->delay_ms == 0 && s->at_wall_ms <= e->wall_at;
-}
-
 static int accept_now(struct engine *e, const struct submit *s, const struct tqueue *q,
                       uint64_t body, const struct name_hash *h, task_no no)
 {
-    bool waits = starts_at_once(e, s);
+    bool waits = submit_starts_at_once(e, s);
     struct trec name[NAMES_OF_TASK];
     struct trec r = { .kind = TREC_ACCEPT, .no = no, .name = s->queue, .key1 = s->key1,
                       .key2 = s->key2, .priority = s->priority, .order = s->order,
@@ -165,15 +161,12 @@ static int accept_now(struct engine *e, const struct submit *s, const struct tqu
     return perform_all(e, s, name, &r);
 }
 
-/* Where nothing waits there is room for any that may start at once: what is larger than the bound would never get
- * in. One that waits for its time would shut the queue to all others until then; behind a task it was accepted
- * already, and comes in. */
-static bool fits_units(const struct engine *e, const struct pool *p, uint64_t there, const struct submit *s)
+/* Checks its group and its further queues; most have neither. */
+static int may_enter(struct engine *e, const struct submit *s)
 {
-    uint64_t most = p->rules.max_waiting_units;
-    bool may = starts_at_once(e, s) || s->after_no != 0;
+    int rc = s->group.n > 0 ? group_may_enter(e, s) : 0;
 
-    return most == 0 || (there == 0 && may) || there + own_cost(&s->own) <= most;
+    return rc == 0 && s->offer.n > 0 ? offer_may_stand(e, s) : rc;
 }
 
 struct left { /* room that a task leaves, which the new one replaces */
@@ -204,7 +197,7 @@ static int make_room(struct engine *e, const struct submit *s, const struct left
         return SQ_EINVAL;
     if (q != NULL && q->tasks - q->over - left->tasks >= p->rules.max_waiting)
         return is_full(e, FULL_WAITING);
-    if (!fits_units(e, p, q != NULL ? q->units - left->units : 0, s))
+    if (!submit_fits_units(e, p, q != NULL ? q->units - left->units : 0, s))
         return is_full(e, FULL_UNITS);
     if (p->rules.max_bytes != 0 && e->store.bytes - left->bytes + s->bytes > p->rules.max_bytes)
         return is_full(e, FULL_BYTES);
@@ -239,8 +232,8 @@ int engine_submit(struct engine *e, const struct submit *s, task_no *no)
     rc = known(e, s, h, no);
     if (rc == 0)
         rc = unique(e, s, h[NAME_UNIQUE], &other, no);
-    if (rc == 0 && s->group.n > 0)
-        rc = group_may_enter(e, s);
+    if (rc == 0 && (s->group.n | s->offer.n) > 0)
+        rc = may_enter(e, s);
     if (rc != 0) {
         e->counts.same += rc == 1;
         return rc;
@@ -252,13 +245,17 @@ int engine_submit(struct engine *e, const struct submit *s, task_no *no)
     if (rc < 0)
         return rc;
     q = tqueue_at(e, index);
-    *no = task_store_next(&e->store);
-    rc = *no == 0 ? is_full(e, FULL_PART) : s->named != NULL ? s->named(s->ctx, *no) : 0;
+    if (s->offer.n > 0)
+        rc = offer_begin(e, s);
+    *no = rc == 0 ? task_store_next(&e->store) : 0;
+    rc = rc < 0 ? rc : *no == 0 ? is_full(e, FULL_PART) : s->named != NULL ? s->named(s->ctx, *no) : 0;
     if (rc == 0)
         rc = accept_now(e, s, q, body, h, *no);
     if (rc < 0) {
         *no = 0;
         give_back(e, &other);
+        if (e->offers.next != NULL)
+            offer_undo(e);
         if (tqueue_at(e, index)->pool != NULL)
             tqueue_tidy(e, index);
         return rc;

@@ -24,6 +24,7 @@ struct submit { /* texts are borrowed; n 0: none */
     uint8_t priority;
     struct task_own own; /* all 0: nothing */
     struct trec_text group; /* group of its queue; n 0: none */
+    struct trec_text offer; /* further queues in which it stands (offer.h): "b,c" */
     struct trec_text then; /* submitted when it succeeds (task/store/chains.h) */
     part_no after_part;    /* partition, */
     task_no after_no;      /* and number of the task of which it came; 0: of none */

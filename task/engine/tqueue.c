@@ -121,6 +121,17 @@ void tqueue_tidy(struct engine *e, uint32_t index)
         e->last_queue = 0;
 }
 
+void tqueue_leave(struct engine *e, task_slot slot)
+{
+    uint32_t index = tqueue_index(e, slot);
+
+    assert(tqueue_at(e, index)->tasks > 0);
+    tree_leave(&e->tree, slot, e->at);
+    task_store_give(&e->store, slot);
+    tqueue_at(e, index)->tasks--;
+    tqueue_tidy(e, index);
+}
+
 uint32_t tqueue_turn(struct engine *e, uint32_t index, uint8_t priority,
                     const struct trec_text *key1, const struct trec_text *key2)
 {
@@ -262,17 +273,27 @@ uint64_t tqueue_entry(const struct tqueue *q, const struct task *t)
 {
     uint32_t back = (uint32_t)q->rank.next - t->entry;
 
-    assert(t->state == TASK_WAITING && back > 0);
+    assert((t->state == TASK_WAITING || t->state == TASK_FREE) && back > 0);
     return q->rank.next - back;
+}
+
+static void count_units(struct engine *e, struct tqueue *q, uint64_t come, uint64_t go)
+{
+    assert(q->units + come >= go);
+    q->units += come - go;
+    e->units += come - go;
 }
 
 void tqueue_count_units(struct engine *e, task_slot slot, uint64_t come, uint64_t go)
 {
-    struct tqueue *q = tqueue_of(e, slot);
+    count_units(e, tqueue_of(e, slot), come, go);
+}
 
-    assert(q->units + come >= go);
-    q->units += come - go;
-    e->units += come - go;
+void tqueue_begins_to_wait(struct engine *e, struct tqueue *q, task_slot slot)
+{
+    if (!task_state_waits((enum task_state)task_at(&e->store, slot)->state))
+        count_units(e, q, task_cost(e, slot), 0);
+    task_set_state(&e->store, slot, TASK_WAITING);
 }
 
 /* While a snapshot is read costs are not known yet: arrive_end() counts. */

@@ -24,6 +24,8 @@ void tqueue_pins_anew(struct engine *e, const struct key_rules *k);
 SQ_CHECK int tqueue_get(struct engine *e, const struct trec_text *name, uint32_t *index);
 /* Lets it go if it has no task. */
 void tqueue_tidy(struct engine *e, uint32_t index);
+/* Gives back the slot of what belongs to it; the queue goes with the last one. */
+void tqueue_leave(struct engine *e, task_slot slot);
 /* The turn of a key in it; made if there is none. 0: no memory, or too many keys. Nothing is
  * left behind then. */
 uint32_t tqueue_turn(struct engine *e, uint32_t index, uint8_t priority,
@@ -60,6 +62,8 @@ static inline const struct task_rules *tqueue_rules(const struct engine *e, task
 
 /* Sets it as task_set_state() does; units of those that wait are counted. */
 void tqueue_set_state(struct engine *e, task_slot slot, enum task_state to);
+/* The same, of a task of this queue, to WAITING. */
+void tqueue_begins_to_wait(struct engine *e, struct tqueue *q, task_slot slot);
 /* Counts units of a task that waits: they come, or go. */
 void tqueue_count_units(struct engine *e, task_slot slot, uint64_t come, uint64_t go);
 

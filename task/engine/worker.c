@@ -9,6 +9,7 @@
 #include "task/engine/change.h"
 #include "task/engine/engine.h"
 #include "task/engine/leave.h"
+#include "task/engine/offer.h"
 #include "task/engine/tqueue.h"
 #include "task/keys/ring.h"
 
@@ -86,6 +87,8 @@ static unsigned take(struct engine *e, enum trec_kind kind, struct tqueue *q, un
         }
         if (served != 0)
             tree_pay(&e->tree, served, cost);
+        if (task_at(&e->store, slot)->state == TASK_FREE)
+            slot = offer_take(e, slot);
         start(e, kind, slot, lease_ms, &out[taken]);
         task_at(&e->store, slot)->paid = served != 0;
         starts_note(&q->starts, e->at, q->rank.n > 0);

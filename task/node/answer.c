@@ -1,12 +1,15 @@
 /* answer.c: what a look and a take are told. */
 #include "task/node/answer.h"
 
+#include <string.h>
+
 #include "common/base/err.h"
 #include "common/task/call.h"
 #include "task/calls/endpoint_lets.h"
 #include "task/calls/estimates.h"
 #include "task/engine/look.h"
 #include "task/engine/submit.h"
+#include "task/engine/tqueue.h"
 #include "task/engine/worker.h"
 #include "task/node/body.h"
 #include "task/node/calls.h"
@@ -177,6 +180,26 @@ static void tell_chain(const struct task_view *v, struct msg_task_get_ans *m)
     m->then_no = v->chain->next_no;
 }
 
+/* Tells its queues but for the one in which it is itself. */
+static void tell_offer(const struct part *p, task_no no, struct msg_task_get_ans *m, struct arena *mem)
+{
+    const struct offer *f = offers_of(&p->e.offers, task_slot_of(no));
+    char text[OFFER_TEXT], *w = text;
+
+    for (unsigned i = 0; f != NULL && i < f->n; i++) {
+        const struct tqueue *q = tqueue_of(&p->e, f->v[i].slot);
+
+        if (i == f->own)
+            continue;
+        if (w > text)
+            *w++ = ',';
+        memcpy(w, q->name, q->len);
+        w += q->len;
+    }
+    m->offer = (struct bytes_of){ (uint32_t)(w - text), arena_memdup(mem, text, (size_t)(w - text)) };
+    m->offer.n = m->offer.p != NULL ? m->offer.n : 0;
+}
+
 uint64_t tasktab_tell(const struct part *p, task_no no, bool to_caller, struct msg_task_get_ans *m,
                       struct arena *mem)
 {
@@ -220,6 +243,8 @@ uint64_t tasktab_tell(const struct part *p, task_no no, bool to_caller, struct m
         .eta_ms = v.eta_ms,
     };
     tell_chain(&v, m);
+    if (p->e.offers.n > 0)
+        tell_offer(p, no, m, mem);
     tasktab_tell_progress(p, v.progress, &m->progress, mem);
     m->cost_used = v.is_settled ? v.cost_used + 1 : 0;
     if (v.own != NULL) {

@@ -6,6 +6,7 @@
 #include "task/calls/calls.h"
 #include "task/calls/endpoint_lets.h"
 #include "task/engine/look.h"
+#include "task/engine/offer.h"
 #include "task/engine/submit.h"
 #include "task/engine/tqueue.h"
 #include "task/node/answer.h"
@@ -43,6 +44,24 @@ static bool goes_nowhere(const struct part *p, const struct task_view *v)
     return v->eta != TASK_ETA_ENDPOINT || ep == NULL || !endpoint_would_try(ep, p->tab->now.ms);
 }
 
+/* Estimates its wait in that of its queues where it would start first. */
+static void foresee(const struct part *p, const struct submit *s, struct task_view *v)
+{
+    struct trec_text rest = s->offer;
+    struct submit there = *s;
+    struct task_view w;
+
+    engine_foresee(&p->e, s, v);
+    tasktab_reckon(p, v);
+    while (rest.n > 0) {
+        there.queue = offer_next(&rest);
+        engine_foresee(&p->e, &there, &w);
+        tasktab_reckon(p, &w);
+        if (w.eta_ms < 0 || (v->eta_ms >= 0 && w.eta_ms < v->eta_ms))
+            *v = w;
+    }
+}
+
 /* Time by which a wait, as it is estimated now, is longer than max_wait, or than its route says. What is not
  * known, or is the pace of a burst alone, is no reason to refuse anybody; an endpoint that is down is one to
  * try another. */
@@ -56,8 +75,7 @@ static msec_t too_long(const struct part *p, const struct put *at)
 
     if (most == 0 || s->delay_ms != 0 || s->at_wall_ms > p->e.wall_at)
         return 0;
-    engine_foresee(&p->e, s, &v);
-    tasktab_reckon(p, &v);
+    foresee(p, s, &v);
     if (other != 0 && goes_nowhere(p, &v))
         return DOWN_AGAIN_MS;
     return v.young && v.eta == TASK_ETA_PACE ? 0 : ms_max(v.eta_ms - most, 0);
@@ -142,7 +160,8 @@ static void promise(struct part *p, task_no no)
     struct task_view v;
     msec_t ours;
 
-    if (!engine_may_promise(&p->e, no) || engine_look(&p->e, no, &v) < 0 || v.state != TASK_WAITING)
+    if (!engine_may_promise(&p->e, no) || engine_look(&p->e, no, &v) < 0 || v.state != TASK_WAITING ||
+        offers_of(&p->e.offers, task_slot_of(no)) != NULL) /* whose wait is not that of one queue */
         return;
     tasktab_reckon(p, &v);
     ours = v.eta_ms;
@@ -187,6 +206,7 @@ static int put_row(struct part *p, const struct task_put *r, peer_no from, uint6
                         .own = r->own,
                         .group = tasktab_text(r->group != NULL ? r->group : ""),
                         .then = { (const char *)r->then.p, r->then.n },
+                        .offer = { (const char *)r->offer.p, r->offer.n },
                         .after_part = r->after_part,
                         .after_no = r->after_no,
                         .unique = { (const char *)r->unique.p, r->unique.n },

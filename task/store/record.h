@@ -94,7 +94,11 @@
     X(NOTICE_START, 75, lo, no, state, until, name, lease) /* like NOTICE, of a start under `lease` */ \
     X(WINDOW, 76, lo, hi, wall, entered, lease, state, name) /* calendar window lo (rules.h), its hi-th, begins: from \
                                      `wall` to `entered`, Unix ms; starts from `lease` on; state 1: emptied; hi 0: its zone \
-                                     is `name` */
+                                     is `name` */ \
+    /* records of a task again */                                                                 \
+    X(PLACE, 77, no, name, key1, key2, priority, order, lo, entry) /* before ACCEPT, TASK: it stands in queue \
+                                     `name`, too, where slot `no` stands for it, of cost lo; 0: itself; entry: in a snapshot */ \
+    X(AT_PLACE, 78, no, lo)       /* starts at its place `lo`: START, CALL is next */
 
 enum trec_kind {
 #define X(NAME, number, ...) TREC_##NAME = number,

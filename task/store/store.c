@@ -101,7 +101,8 @@ task_slot task_find(const struct task_store *s, task_no no)
 {
     task_slot slot = task_slot_of(no);
 
-    if (slot >= s->n_slots || no >> TASK_SLOT_BITS == 0 || task_number(s, slot) != no)
+    if (slot >= s->n_slots || no >> TASK_SLOT_BITS == 0 || task_number(s, slot) != no ||
+        task_at(s, slot)->state == TASK_FREE)
         return SLOT_NONE;
     return slot;
 }

@@ -155,6 +155,20 @@ static inline uint64_t neighbour(const struct engine *e, const struct task *t)
     return t->prev == 0 ? 0 : task_number(&e->store, t->prev - 1);
 }
 
+/* Places of an offered task: who stands there, in which place of the row, behind whom. */
+static inline void mix_offer(const struct engine *e, const struct offer *f, bool waits, uint64_t *h)
+{
+    for (unsigned i = 0; f != NULL && i < f->n; i++) {
+        const struct tqueue *q = tqueue_of(e, f->v[i].slot);
+
+        mix(h, task_number(&e->store, f->v[i].slot) + f->own);
+        mix_text(h, q->name);
+        mix(h, f->v[i].entry != 0 ? rank_before(&q->rank, f->v[i].entry, 0) : UINT64_MAX);
+        if (waits && i != f->own && q->pool->rules.order != ORDER_NUMBER)
+            mix(h, neighbour(e, task_at(&e->store, f->v[i].slot)));
+    }
+}
+
 static inline void mix_task(const struct engine *e, task_slot slot, uint64_t *h)
 {
     const struct task *t = task_at(&e->store, slot);
@@ -174,6 +188,7 @@ static inline void mix_task(const struct engine *e, task_slot slot, uint64_t *h)
     mix_text(h, v.key2);
     mix_own(h, v.own);
     mix_past(h, attempts_past(&e->attempts, slot));
+    mix_offer(e, offers_of(&e->offers, slot), v.state == TASK_WAITING, h);
     if (replies_of(&e->replies, slot) != 0)
         mix(h, replies_of(&e->replies, slot));
     if (v.is_settled)

@@ -46,6 +46,12 @@ static inline bool mv_has_group(unsigned task)
     return task / MV_QUEUES % 2 == 0;
 }
 
+/* J40: some tasks stand in another queue of their partition, too, "q1o" beside "q1", from which some takes take. */
+static inline bool mv_is_offered(const struct mv *w, unsigned task)
+{
+    return w->sender == NULL && task % 4 < 2;
+}
+
 static inline struct bytes_of mv_then(const struct mv *w, unsigned task, part_no part, struct buf *b)
 {
     struct task_put row = { .part = mv_then_of(w, task) == MV_THEN_HERE ? part : part + 1000,
@@ -80,7 +86,7 @@ static inline void mv_ask_send(struct mv *w, struct mv_ask *k)
     const struct map_part *p = mv_share(w, k->queue);
     int to = p != NULL ? mv_node_of(w, p) : -1;
     struct mv_task *t = &w->task[k->task];
-    char queue[8], body[40], key[8] = "";
+    char queue[8], offer[8], body[40], key[8] = "";
     struct task_put put;
     struct settle_row row;
     struct msg m = { 0 };
@@ -96,6 +102,7 @@ static inline void mv_ask_send(struct mv *w, struct mv_ask *k)
         }
         ml_form(k, &form);
     }
+    snprintf(offer, sizeof(offer), "q%uo", k->queue);
     snprintf(queue, sizeof(queue), "q%u", k->queue);
     snprintf(body, sizeof(body), k->kind == MV_ACK ? "result of %u" : "body of %u", k->task);
     if (k->kind == MV_PUT) {
@@ -107,6 +114,8 @@ static inline void mv_ask_send(struct mv *w, struct mv_ask *k)
                                  .body = { (uint32_t)strlen(body), (const uint8_t *)body },
                                  .group = mv_has_group(k->task) ? MV_GROUP : "",
                                  .then = mv_then(w, k->task, p->part, &then) };
+        if (mv_is_offered(w, k->task))
+            put.offer = (struct bytes_of){ (uint32_t)strlen(offer), (const uint8_t *)offer };
         if (form.len > 0)
             put.body = (struct bytes_of){ (uint32_t)form.len, form.data };
         put.own.cost = w->costs != 0 ? mv_cost(w, k->task) + 1 : 0;
@@ -124,7 +133,8 @@ static inline void mv_ask_send(struct mv *w, struct mv_ask *k)
             mv_as_order(&m, &form);
     } else if (k->kind == MV_TAKE) {
         m = (struct msg){ .type = MSG_TASK_TAKE,
-                          .task_take = { p->part, p->epoch, queue, 3, MV_LEASE,
+                          .task_take = { p->part, p->epoch, w->last_rid % 3 == 0 && w->sender == NULL ? offer : queue,
+                                         3, MV_LEASE,
                                          (uint32_t)ms_max(k->until - w->r->now, 0) } };
     } else {
         row = (struct settle_row){ p->part, p->epoch, SETTLE_ACK, t->no, k->lease, 0,

@@ -1,6 +1,9 @@
 /* actors.c: what is said is drawn; whom it is about, too, among those that the model knows. */
 #include "tests/lib/tasks/actors.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "common/base/err.h"
 #include "task/engine/change.h"
 #include "task/engine/first.h"
@@ -49,16 +52,46 @@ static uint64_t units_left(const struct world *w, const struct said *s)
                ? task_cost(w->e, slot) : 0;
 }
 
-/* J36: what gets in fits, and only what does not is refused. */
-static void check_bound(struct world *w, const struct said *s, uint64_t units)
+/* J36: is there room in each of its queues? */
+static bool all_fit(const struct world *w, const struct said *s)
 {
     uint64_t most = w->plan.rules.max_waiting_units, cost = own_cost(&s->own);
-    bool at_once = s->ms == 0 && s->wall_ms <= w->e->wall_at;
-    bool fits = most == 0 || (units == 0 && at_once) || units + cost <= most;
+    bool at_once = s->ms == 0 && s->wall_ms <= w->e->wall_at, fit = true;
+
+    for (unsigned i = 0; i < w->plan.queues; i++) {
+        uint64_t units = model_units(w, i) - (i == s->queue ? units_left(w, s) : 0);
+
+        if (i == s->queue || (s->offer >> i & 1) != 0)
+            fit &= most == 0 || (units == 0 && at_once) || units + cost <= most;
+    }
+    return fit;
+}
+
+/* What gets in fits, and only what does not is refused. */
+static void check_bound(struct world *w, const struct said *s, bool fits)
+{
 
     if ((s->rc == 0 && !fits) || (s->rc == SQ_EFULL && w->e->full == FULL_UNITS && fits))
-        world_broke(w, "J36: %lu units wait of %lu, %lu more: %d", units, most, cost, s->rc);
+        world_broke(w, "J36: of %lu units, %lu more: %d", w->plan.rules.max_waiting_units, own_cost(&s->own), s->rc);
     w->no_units += s->rc == SQ_EFULL && w->e->full == FULL_UNITS;
+}
+
+/* Another queue, or both others, in any order. */
+static void draw_offer(struct world *w, struct said *s, struct trec_text *to)
+{
+    static char text[32];
+    unsigned a = (s->queue + 1) % w->plan.queues, b = (s->queue + 2) % w->plan.queues;
+
+    if (w->plan.queues == 3 && rng_chance(&w->rng, 0.5)) {
+        unsigned first = rng_chance(&w->rng, 0.5) ? a : b;
+
+        snprintf(text, sizeof(text), "q%u,q%u", first, a + b - first);
+        s->offer = 7;
+    } else {
+        snprintf(text, sizeof(text), "q%u", a);
+        s->offer = 1u << s->queue | 1u << a;
+    }
+    *to = (struct trec_text){ text, (uint32_t)strlen(text) };
 }
 
 static void submit(struct world *w)
@@ -66,8 +99,7 @@ static void submit(struct world *w)
     const struct plan *p = &w->plan;
     struct said *s = actors_say(w, SAID_SUBMIT, 0);
     struct submit q = { 0 };
-    uint64_t units;
-    bool doubt;
+    bool doubt, fits;
 
     s->queue = (unsigned)rng_below(&w->rng, p->queues);
     s->key1 = (unsigned)rng_below(&w->rng, p->keys + 1);
@@ -100,11 +132,13 @@ static void submit(struct world *w)
         q.on_conflict = s->on_conflict = (enum unique_conflict)rng_below(&w->rng, UNIQUE_NCONFLICTS);
     }
     uniques_read(w);
-    units = model_units(w, s->queue) - units_left(w, s);
+    if (rng_chance(&w->rng, p->offered))
+        draw_offer(w, s, &q.offer);
+    fits = all_fit(w, s);
     doubt = s->unique != 0 && w->model->uniques.v[s->queue][s->unique].doubt;
     s->rc = engine_submit(w->e, &q, &s->no);
     if (!doubt)
-        check_bound(w, s, units);
+        check_bound(w, s, fits);
     if (s->unique != 0)
         uniques_check(w, s);
     w->submitted += s->rc == 0;
@@ -160,6 +194,7 @@ static void take(struct world *w)
             return;
         }
         s = actors_say(w, SAID_TAKE, one.no);
+        s->queue = queue;
         s->taken = one;
         w->started++;
         model_start(w, s);

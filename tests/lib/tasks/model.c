@@ -63,7 +63,7 @@ static struct mtask *add(struct world *w, const struct said *s)
     if (!GROW(m->v, m->n, m->cap, 64))
         abort();
     t = &m->v[m->n++];
-    *t = (struct mtask){ .no = s->no, .queue = s->queue, .key1 = s->key1, .key2 = s->key2,
+    *t = (struct mtask){ .no = s->no, .queue = s->queue, .offer = s->offer, .key1 = s->key1, .key2 = s->key2,
                          .name = s->name, .priority = s->priority, .digest = s->digest,
                          .body = s->body, .seq = ++m->seq, .due = s->at + s->ms,
                          .wall = s->wall_ms, .own = s->own, .wall_seen = s->wall_ms <= s->wall,
@@ -248,6 +248,8 @@ void model_hears(struct world *w, const struct said *s)
     if (s->rc != 0)
         return;
     if (s->verb == SAID_TAKE) {
+        t->queue = s->queue; /* it may have been accepted in the same turn */
+        t->unseen |= t->offer != 0;
         t->tried_before = t->tried;
         t->attempts = s->taken.attempt;
         t->lease = s->taken.lease;
@@ -367,6 +369,14 @@ static void check_history(struct world *w, const struct mtask *t, const struct t
         world_broke(w, "task %lx: its history does not end with the attempt that was done", t->no);
 }
 
+/* It waits; or what it stands for does. */
+static bool stands(const struct engine *e, task_slot slot)
+{
+    const struct offer *f = offers_of(&e->offers, slot);
+
+    return task_at(&e->store, f != NULL ? f->task : slot)->state == TASK_WAITING;
+}
+
 /* J38: how many of its priority or above entered before one that waits, counted anew; another one each step. */
 static void check_a_place(struct world *w)
 {
@@ -385,7 +395,7 @@ static void check_a_place(struct world *w)
     for (task_slot s = 0; s < w->e->store.n_slots; s++) {
         const struct task *o = task_at(&w->e->store, s);
 
-        ahead += o->state == TASK_WAITING && o->priority >= t->priority && tqueue_of(w->e, s) == q &&
+        ahead += stands(w->e, s) && o->priority >= t->priority && tqueue_of(w->e, s) == q &&
                  tqueue_entry(q, o) < tqueue_entry(q, t);
     }
     if (v.ahead_of_priority != ahead)
@@ -443,6 +453,9 @@ uint64_t model_units(const struct world *w, unsigned queue)
     for (task_slot s = 0; s < w->e->store.n_slots; s++) {
         struct task_view v;
 
+        if (task_at(&w->e->store, s)->state == TASK_FREE && offers_of(&w->e->offers, s) != NULL && stands(w->e, s) &&
+            tqueue_of(w->e, s)->name[1] - '0' == (int)queue)
+            sum += own_cost(owns_of(&w->e->owns, offers_of(&w->e->offers, s)->task));
         if (!task_state_waits((enum task_state)task_at(&w->e->store, s)->state))
             continue;
         look_at_task(w->e, s, &v);
@@ -455,17 +468,62 @@ static void check_units(struct world *w)
 {
     uint64_t all = 0;
 
+    for (task_slot s = 0; s < w->e->store.n_slots; s++) /* once, in however many queues it stands */
+        if (task_state_waits((enum task_state)task_at(&w->e->store, s)->state))
+            all += own_cost(owns_of(&w->e->owns, s));
     for (unsigned i = 0; i < w->plan.queues; i++) {
         struct trec_text name = task_text('q', i);
         const struct tqueue *q = tqueue_find(w->e, name.p, name.n);
         uint64_t units = model_units(w, i);
 
-        all += units;
         if ((q != NULL ? q->units : 0) != units)
             world_broke(w, "J36: %lu units wait in queue %u, it says %lu", units, i, q != NULL ? q->units : 0);
     }
     if (all != w->e->units)
         world_broke(w, "J36: %lu units wait, the partition says %lu", all, w->e->units);
+}
+
+/* J40: who waits has one place in each of its queues, who does not has none: so the row of each queue, its lines,
+ * and the places of its tasks are as many. */
+static void check_places(struct world *w)
+{
+    for (unsigned i = 0; i < w->plan.queues; i++) {
+        struct trec_text name = task_text('q', i);
+        const struct tqueue *q = tqueue_find(w->e, name.p, name.n);
+        uint64_t in_line = q != NULL ? q->first.n : 0, stand = 0;
+
+        for (uint32_t u = 1; q != NULL && u < w->e->tree.n_turns; u++) {
+            const struct turn *turn = tree_turn_at(&w->e->tree, u);
+
+            if (turn->limiter != 0 && tqueue_at(w->e, tree_limiter_at(&w->e->tree, turn->limiter)->queue) == q)
+                in_line += turn->line.n;
+        }
+        for (task_slot s = 0; q != NULL && s < w->e->store.n_slots; s++) {
+            bool has = task_number(&w->e->store, s) >> TASK_SLOT_BITS != 0;
+
+            stand += has && stands(w->e, s) && tqueue_of(w->e, s) == q;
+        }
+        if (q != NULL && (in_line != stand || q->rank.n != stand))
+            world_broke(w, "J40: %lu stand in queue %u, %lu are in its lines, %lu in its row", stand, i, in_line, q->rank.n);
+    }
+}
+
+/* J40: it is known in each of its queues: a place, and only one. */
+static void check_offer(struct world *w, const struct mtask *t)
+{
+    task_slot slot = task_find(&w->e->store, t->no);
+    const struct offer *f = slot != SLOT_NONE ? offers_of(&w->e->offers, slot) : NULL;
+    enum task_state s = slot != SLOT_NONE ? (enum task_state)task_at(&w->e->store, slot)->state : TASK_FREE;
+    unsigned in = 0;
+
+    for (unsigned i = 0; f != NULL && i < f->n; i++)
+        in |= 1u << (tqueue_of(w->e, f->v[i].slot)->name[1] - '0');
+    if ((f != NULL) != (t->offer != 0 && (s == TASK_DEAD || (s != TASK_FREE && !task_state_is_final(s)))))
+        world_broke(w, "J40: task %lx is %s, and has %s", t->no, task_state_word(s), f != NULL ? "places" : "no places");
+    if (f != NULL && in != t->offer)
+        world_broke(w, "J40: task %lx stands in queues %x, of %x", t->no, in, t->offer);
+    if (f != NULL && s != TASK_RUNNING && f->own != 0)
+        world_broke(w, "J40: task %lx is %s, and not in its first queue", t->no, task_state_word(s));
 }
 
 void model_check(struct world *w, bool all)
@@ -478,6 +536,11 @@ void model_check(struct world *w, bool all)
         check_there(w, &m->v[all ? i : rng_below(&w->rng, m->n)]);
     check_units(w);
     check_a_place(w);
+    if (w->plan.offered > 0)
+        check_places(w);
+    for (unsigned i = 0; i < m->n; i++)
+        if (m->v[i].offer != 0)
+            check_offer(w, &m->v[i]);
     if (!all)
         return;
     for (enum task_state s = TASK_SCHEDULED; s < TASK_NSTATES; s++)

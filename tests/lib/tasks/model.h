@@ -18,7 +18,8 @@ enum known { /* of a task's end */
 
 struct mtask {
     task_no no;
-    unsigned queue, key1, key2, name, priority;
+    unsigned queue, key1, key2, name, priority; /* queue: that of the newest take */
+    unsigned offer; /* bits of the queues in which it stands; 0: in one */
     enum known known;
     uint64_t digest, body, result;
     msec_t due;      /* not before; of the node's axis */
@@ -100,6 +101,11 @@ void model_redefined(struct model *m);
 void model_redriven(struct world *w, unsigned queue);
 /* The plan's, or the task's own. */
 struct task_rules model_rules(const struct world *w, const struct mtask *t);
+/* Does it stand in the queue while it waits? */
+static inline bool model_is_in(const struct mtask *t, unsigned queue)
+{
+    return t->queue == queue || (t->offer >> queue & 1) != 0;
+}
 /* J36: units that wait in a queue, counted anew. */
 uint64_t model_units(const struct world *w, unsigned queue);
 /* A task starts, before its answer: order, limits, not early. */

@@ -21,7 +21,7 @@ static void redrive_all(struct world *w, unsigned queue)
         struct mtask *t = &w->model->v[i];
         struct task_view v;
 
-        if (t->queue == queue && engine_sees(w->e, t->no, &v) && v.state == TASK_DEAD) {
+        if (model_is_in(t, queue) && engine_sees(w->e, t->no, &v) && v.state == TASK_DEAD) {
             t->redriven = true;
             t->retry_at = 0;
         }
@@ -69,7 +69,7 @@ static void cancel_some(struct world *w, unsigned queue)
         if (!was_open[s] || is_open(w, s))
             continue;
         look_at_task(w->e, s, &v);
-        if (v.queue[1] != f.queue.p[1] || (key1 != 0 && v.key1[1] != f.key1.p[1]))
+        if ((v.queue[1] != f.queue.p[1] && w->plan.offered == 0) || (key1 != 0 && v.key1[1] != f.key1.p[1]))
             world_broke(w, "a task of key %s is cancelled, not of %u", v.key1, key1);
         if (red && (v.own == NULL || !own_has_label(v.own, "red", 3)))
             world_broke(w, "a task without the label is cancelled");

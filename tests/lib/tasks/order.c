@@ -108,15 +108,16 @@ static unsigned levels_of(const struct mtask *t)
 
 static bool is_below(const struct mtask *t, unsigned level, const struct mtask *of)
 {
-    return t->queue == of->queue && (level < 1 || t->key1 == of->key1) &&
+    return model_is_in(t, of->queue) && (level < 1 || t->key1 == of->key1) &&
            (level < 2 || t->key2 == of->key2);
 }
 
-static bool is_running(const struct world *w, task_no no)
+/* Its queue: that of its newest take may be one of a turn that was lost. */
+static bool is_running(const struct world *w, task_no no, unsigned queue)
 {
     struct task_view v;
 
-    return engine_sees(w->e, no, &v) && v.state == TASK_RUNNING;
+    return engine_sees(w->e, no, &v) && v.state == TASK_RUNNING && (unsigned)(v.queue[1] - '0') == queue;
 }
 
 /* J4: leases that workers have, of the key at this level, before this one. */
@@ -128,7 +129,7 @@ static void check_at_once(struct world *w, const struct mtask *of, unsigned leve
         const struct mtask *t = &w->model->v[i];
 
         n += t->no != of->no && is_below(t, level, of) &&
-             ((t->held && t->lease_until > w->e->at) || is_running(w, t->no));
+             ((t->queue == of->queue && t->held && t->lease_until > w->e->at) || is_running(w, t->no, of->queue));
     }
     if (most != 0 && n + 1 > most && !of->first)
         world_broke(w, "J4: %lu at once at level %u, %lu may be", n + 1, level, most);
@@ -243,7 +244,8 @@ static void check_pair(struct world *w, const struct mtask *x, const struct mtas
     const uint64_t *h = &w->plan.rules.head_start_1;
     int64_t hx = vx->priority > 0 ? (int64_t)h[vx->priority - 1] : 0;
     int64_t hy = vy->priority > 0 ? (int64_t)h[vy->priority - 1] : 0;
-    bool tried = x->tried || y->tried || x->redriven || y->redriven;
+    bool ran = (x->offer != 0 && x->moved) || (y->offer != 0 && y->moved); /* first in one queue, and its moment is lost */
+    bool tried = x->tried || y->tried || x->redriven || y->redriven || ran;
     bool first = vx->priority == vy->priority && !tried && came_before(y, x);
     bool late = vx->entered_ms > vy->entered_ms + hx - hy;
 
@@ -280,7 +282,7 @@ static void check_order(struct world *w, const struct mtask *x)
     for (unsigned i = 0; i < w->model->n; i++) {
         const struct mtask *y = &w->model->v[i];
 
-        if (is_below(y, 0, x) && engine_sees(w->e, y->no, &vy) && vy.first)
+        if (y->queue == x->queue && y->offer == 0 && engine_sees(w->e, y->no, &vy) && vy.first)
             world_broke(w, "task %lx starts before %lx, which was told to run", x->no, y->no);
         if (y->no == x->no || !is_below(y, 2, x) || !engine_sees(w->e, y->no, &vy))
             continue;
@@ -303,12 +305,16 @@ void order_windows(struct world *w, struct mtask *t)
 
 void model_start(struct world *w, const struct said *s)
 {
-    const struct mtask *t = model_find(w->model, s->no);
+    struct mtask *t = model_find(w->model, s->no);
 
     if (t == NULL) { /* its acceptance was never answered */
         shares_begin(&w->model->shares);
         return;
     }
+    if (!model_is_in(t, s->queue))
+        world_broke(w, "J40: task %lx starts in queue %u, of %x", t->no, s->queue, t->offer);
+    t->queue = s->queue;
+    t->unseen |= t->offer != 0; /* it comes back to where it stood: among such ones either may go first */
     if (t->known == KNOWN_CANCELLED)
         world_broke(w, "J12: task %lx starts after its cancellation", t->no);
     if (t->known == KNOWN_DONE)
@@ -327,7 +333,7 @@ void model_start(struct world *w, const struct said *s)
     check_allowance(w, t, s->at);
     check_limits(w, t, s->at);
     check_order(w, t);
-    if (t->first) /* or is not any more, if the order was lost */
+    if (t->first || t->offer != 0) /* or is not any more, if the order was lost */
         shares_begin(&w->model->shares);
     else
         shares_start(w, t);
@@ -343,6 +349,23 @@ static bool is_among(const uint32_t *v, unsigned n, uint32_t x)
     return false;
 }
 
+/* An offered task whose place in the queue nothing holds up. */
+static bool could_start(const struct world *w, const struct mtask *t, unsigned queue)
+{
+    const struct offer *f = offers_of(&w->e->offers, task_slot_of(t->no));
+    const struct trec_text name = task_text('q', queue);
+    uint32_t l = 0;
+
+    for (unsigned i = 0; f != NULL && i < f->n; i++)
+        if (tqueue_of(w->e, f->v[i].slot) == tqueue_find(w->e, name.p, name.n))
+            l = tree_turn_at(&w->e->tree, task_at(&w->e->store, f->v[i].slot)->turn)->limiter;
+    if (l == 0 || !allowance_lets(&w->e->allowance, w->e->at))
+        return l == 0;
+    while (l != 0 && tree_limiter_at(&w->e->tree, l)->closed == 0)
+        l = tree_limiter_at(&w->e->tree, l)->parent;
+    return l == 0;
+}
+
 void order_check_left(struct world *w, unsigned queue)
 {
     uint32_t shut[32]; /* turns with a limit that is reached: all of a turn have the same */
@@ -353,8 +376,13 @@ void order_check_left(struct world *w, unsigned queue)
         struct task_view v;
         uint32_t turn;
 
-        if (t->queue != queue || !engine_sees(w->e, t->no, &v) || v.state != TASK_WAITING)
+        if (!model_is_in(t, queue) || !engine_sees(w->e, t->no, &v) || v.state != TASK_WAITING)
             continue;
+        if (t->offer != 0) {
+            if (could_start(w, t, queue))
+                world_broke(w, "J40: task %lx stands in queue %u, and a take did not find it", t->no, queue);
+            continue;
+        }
         turn = task_at(&w->e->store, task_find(&w->e->store, t->no))->turn;
         if ((!v.first && is_among(shut, n, turn)) || engine_look(w->e, t->no, &v) < 0)
             continue;

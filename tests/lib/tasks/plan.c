@@ -125,4 +125,6 @@ void plan_draw_tasks(struct plan *p, uint64_t seed)
         p->rules.windows |= plan_draw_units(&p->rules.below_units_1, &g) << 2 * LIMIT_WINDOWS;
     if (rng_chance(&g, 0.25))
         p->rules.max_waiting_units = between(&g, 1, p->costly > 0 ? 10 * p->cost_most : 30);
+    if (p->queues > 1 && p->rules.order != ORDER_STRICT)
+        p->offered = some(&g, 0.7);
 }

@@ -23,6 +23,7 @@ struct plan {
     double costly;         /* tasks that cost more than one unit, */
     uint64_t cost_most;    /* up to so many */
     double settles;        /* attempts whose true cost is said */
+    double offered;        /* tasks that stand in several queues */
     bool shared;           /* store: redis */
     double lost;           /* of the commands to that Redis, and their answers */
 };

@@ -21,6 +21,7 @@ struct said {
     msec_t at;   /* the node's axis */
     msec_t wall;
     unsigned queue, key1, key2, name, priority; /* SUBMIT; name 0: none; keys 0: none */
+    unsigned offer;  /* SUBMIT: bits of all of its queues; 0: of one. TAKE: `queue` is that of the take */
     unsigned unique; /* SUBMIT; 0: none */
     enum unique_while lasts;
     enum unique_conflict on_conflict;

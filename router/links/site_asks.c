@@ -12,6 +12,7 @@
 
 #define LOG_MODULE "challenge"
 #define SITES_MAX  32
+#define SAY_EVERY_MS 10000
 #define BYTES_MAX  4096 /* read of an answer */
 
 struct site { /* by its url and networks */
@@ -19,7 +20,8 @@ struct site { /* by its url and networks */
     char *url, *allow;      /* owned */
     struct out_target *out; /* owned */
     bool bare;              /* url without a path */
-    bool bad;               /* the last question went wrong, and that was logged */
+    bool bad;               /* a question went wrong, that was logged, and none was answered since */
+    int64_t bad_ms;         /* when that was logged last; 0: never */
     unsigned asked;         /* now */
 };
 
@@ -114,16 +116,21 @@ static struct site *site_of(struct site_asks *a, const struct map_queue *q)
     return a->sites.n < SITES_MAX ? site_new(a, q) : NULL;
 }
 
-/* Says once that a service is bad, and that it is not any more. */
-static void note(struct site *s, const char *why)
+/* Says once that a service is bad, and that it is not any more: every ten seconds at most, since a stranger's
+ * token may be what it cannot answer. */
+static void note(struct site *s, const char *why, int64_t now_ms)
 {
     bool bad = why != NULL;
 
-    if (bad && !s->bad)
+    if (bad && !s->bad && s->bad_ms != 0 && now_ms - s->bad_ms < SAY_EVERY_MS)
+        return;
+    if (bad && !s->bad) {
+        s->bad_ms = now_ms;
         log_warn("event=verify_bad url=%s why=%s do=\"look at the service, verify_url and verify_secret_file: "
                  "verify_fallback says what becomes of joins\"", log_q(s->url, strlen(s->url)), log_q(why, strlen(why)));
-    else if (!bad && s->bad)
+    } else if (!bad && s->bad) {
         log_info("event=verify_good url=%s", log_q(s->url, strlen(s->url)));
+    }
     s->bad = bad;
 }
 
@@ -183,7 +190,7 @@ static void on_answer(void *arg, const struct call_answer *a)
     const char *why;
     enum site_said said = read_answer(a, &why);
 
-    note(k->site, why);
+    note(k->site, why, ev_now(k->all->r->ev));
     ends(k, said);
 }
 

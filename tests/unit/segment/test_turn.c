@@ -299,6 +299,32 @@ Test(turn, snapshots_have_them)
     over_restarts(true);
 }
 
+/* Over all segments of the queue. */
+Test(turn, a_queue_has_so_many_and_no_more)
+{
+    struct rig *r = rig_new(1, 1u << 20);
+    struct contact_req q = { .n_sealed = 1, .sealed = (const uint8_t *)"x" };
+    struct contact_ans a;
+
+    for (uint32_t i = 0; i <= QUEUE_CONTACTS_MAX; i++) {
+        q.seg = 1 + i / 60000;
+        q.number = i % 60000;
+        if (q.number == 0)
+            rig_open(r, 0, q.seg, OPEN_TAIL, 60000, i);
+        rig_join(r, 0, q.seg, 1);
+        segtab_contact(r->t[0], r->now, &q, 1, &a);
+        cr_assert_eq(a.state, i < QUEUE_CONTACTS_MAX ? CONTACT_OK : CONTACT_FULL, "%u", i);
+    }
+    q.number--;
+    segtab_contact(r->t[0], r->now, &q, 1, &a);
+    cr_expect_eq(a.state, CONTACT_OK, "another one of the same ticket");
+    rig_leave(r, 0, 1, 0);
+    q.number++;
+    segtab_contact(r->t[0], r->now, &q, 1, &a);
+    cr_expect_eq(a.state, CONTACT_OK, "one has ended");
+    rig_free(r);
+}
+
 /* pass_ttl was lowered while it waited. */
 Test(turn, its_time_is_no_longer_than_a_pass)
 {

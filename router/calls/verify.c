@@ -521,6 +521,8 @@ static void explain(struct router *r, const struct asked *a)
 
     if (state == BEARER_GOOD)
         state = bound_state(bearer_bound(r, x), a);
+    if (state == BEARER_GOOD && !device_may_pass(r, a->q, x))
+        state = BEARER_OTHER_DEVICE;
     if (state == BEARER_GOOD && is_once(r, a, x) && is_used(r, a->q, x))
         state = BEARER_USED;
     good = state == BEARER_GOOD;

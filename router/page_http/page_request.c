@@ -27,7 +27,8 @@ struct asked { /* content of a request */
     bool has_token;
     struct token token;
     struct token others; /* device 0: none; a ticket that works with another device */
-    bool takes;          /* may be taken over by this one */
+    bool takes;          /* may be taken over by this one, */
+    bool linked;         /* by a link */
     char text[TOKEN_TEXT_LEN]; /* text of the token, else of others */
     struct join_body join; /* body that it joins with */
     unsigned lane;
@@ -277,9 +278,24 @@ static void read_link(struct router *r, struct asked *x)
 {
     char text[TOKEN_TEXT_LEN + 1];
 
-    if (!x->has_token && page_own(x->q->query, "take", text, sizeof(text)) == TOKEN_TEXT_LEN &&
-        take_token(r, x, text, TOKEN_TEXT_LEN))
+    if (x->has_token || x->takes || page_own(x->q->query, "take", text, sizeof(text)) != TOKEN_TEXT_LEN)
+        return;
+    if (take_token(r, x, text, TOKEN_TEXT_LEN))
         page_ticket_cookie(r, x->a, text, 0); /* taken over before */
+    x->linked = x->takes;
+}
+
+/* A preview of the link, as messengers fetch it, must not take the place: it goes no further, for it
+ * keeps no cookies. A browser over plain http, which does not say that it looks, comes again with it. */
+static void take_by_cookie(struct router *r, struct httpd_req *req, struct asked *x)
+{
+    char text[TOKEN_TEXT_LEN + 1];
+
+    memcpy(text, x->text, TOKEN_TEXT_LEN);
+    text[TOKEN_TEXT_LEN] = '\0';
+    page_ticket_cookie(r, x->a, text, 0);
+    page_send_back(r, x->a, "");
+    router_answer(r, req);
 }
 
 /* The place is shown as soon as this router's map says that it is this device's. */
@@ -335,6 +351,8 @@ static void get(struct router *r, struct httpd_req *req, struct asked *x)
     over_ms = x->has_token ? ticket_over_ms(r, &x->token) : 0;
     if (over_ms > 0)
         show(r, req, x, PAGE_TOO_FAST, over_ms > 1000 ? over_ms : 1000);
+    else if (!x->has_token && x->linked && !looks)
+        take_by_cookie(r, req, x);
     else if (!x->has_token && x->takes)
         take_over(r, req, x);
     else if (!x->has_token && !x->a->claimed && x->others.device != 0)

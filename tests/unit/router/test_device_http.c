@@ -258,11 +258,20 @@ Test(device_http, a_link_takes_a_ticket_over_at_the_page)
     cr_expect_eq(call_with("GET", page, LOOKS, ""), 403, "it is not open");
     queue_moved = "1-7 4000000000 -\n";
     new_map(6);
+    snprintf(line, sizeof(line), "Set-Cookie: segq_ticket=%s;", token);
+    cr_expect_eq(call("GET", page, ""), 303, "a preview of the link takes nothing over");
+    cr_expect_str_eq(cookie(), "");
+    cr_expect_not_null(strstr(got, line));
+    cr_expect_not_null(strstr(got, "\r\nLocation: /q/login"));
+    cr_expect_eq(call("GET", "/q/login", ""), 200, "that has no cookies: the door");
+    cr_expect_str_eq(cookie(), "");
     cr_expect_eq(call_with("GET", page, LOOKS, ""), 503);
     strcpy(secret, cookie());
     cr_expect_eq(strlen(secret), DEVICE_LEN);
-    snprintf(line, sizeof(line), "Set-Cookie: segq_ticket=%s;", token);
     cr_expect_not_null(strstr(got, line));
+    snprintf(line, sizeof(line), "Cookie: segq_ticket=%s\r\n", token);
+    cr_expect_eq(call_with("GET", "/q/login", line, ""), 503, "a browser over http has them");
+    cr_expect_eq(strlen(cookie()), DEVICE_LEN);
     cr_expect_eq(w.appends, 0);
 }
 
@@ -290,6 +299,12 @@ Test(device_http, a_pass_is_let_in_with_its_device)
     cr_expect_str_eq(str("code"), "other_device");
     cr_expect_eq(call_with("POST", "/v1/session", line, "command=release"), 403);
     cr_expect_eq(w.n_sess, 0);
+    strcpy(w.r->gate_secret.text, "0123456789abcdef");
+    w.r->gate_secret.n = 16;
+    strcat(line, "X-Segq-Gate-Secret: 0123456789abcdef\r\n");
+    cr_expect_eq(call_with("GET", "/v1/verify?queue=login&explain=1", line, ""), 200);
+    cr_expect_str_eq(str("verdict"), "room", "as without explain");
+    cr_expect_str_eq(str("pass"), "the pass works only with the device that joined");
     snprintf(line, sizeof(line), "Cookie: segq_pass=%s; " COOKIE "=%.21sg\r\n", pass, SECRET);
     cr_expect_eq(call_with("GET", "/v1/verify?queue=login", line, ""), 403);
     queue_binds = BIND_NONE;

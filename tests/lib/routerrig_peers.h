@@ -65,6 +65,7 @@ static struct world w;
 static struct { /* challenges of the queue in the next map and figures; told: joins that the manager heard of */
     uint32_t mode, from, per_address, keys, level, told, suspects, fallback;
     const char *verify_url;
+    bool verify_is_foreign; /* in no network of verify_allow */
     struct suspect_row suspect; /* the first that the manager heard of */
 } challenged;
 static uint32_t queue_binds; /* enum queue_bind of the queue in the next map, */
@@ -109,7 +110,8 @@ static void send_map(uint64_t from, uint64_t version, uint8_t state, bool with_n
                            .challenge_per_address = challenged.per_address,
                            .challenge_keys = challenged.keys, .suspects = challenged.suspects,
                            .suspects_from = 5, .suspects_places = 100, .verify_url = challenged.verify_url,
-                           .verify_allow = "10.9.0.0/16,127.0.0.1", .verify_fallback = challenged.fallback,
+                           .verify_allow = challenged.verify_is_foreign ? "10.9.0.0/16" : "10.9.0.0/16,127.0.0.1",
+                           .verify_fallback = challenged.fallback,
                            .bind = queue_binds, .moved = queue_moved };
     struct msg m = { .type = MSG_MAP };
 

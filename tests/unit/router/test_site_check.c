@@ -179,11 +179,13 @@ Test(site_check, each_fallback_does_what_it_says)
     ends();
 }
 
-/* As calls are: a literal address that is not public, and in no network of verify_allow. */
+/* As calls are: one that is not public, and in no network of verify_allow; though it would answer. */
 Test(site_check, a_private_address_is_not_asked)
 {
-    rule(VERIFY_REFUSE, "http://10.8.0.1:9/");
+    challenged.verify_is_foreign = true;
+    rule(VERIFY_REFUSE, site.url);
     cr_expect_eq(join("segq-verify: x\r\n", ""), 503, "%s", got);
+    cr_expect_eq(site.asked, 0);
     ends();
 }
 

@@ -75,6 +75,26 @@ Test(device_http, a_ticket_works_with_the_cookie_of_its_join)
     cr_expect_eq(call_with("DELETE", mine, with(secret), ""), 204);
 }
 
+/* Who copied a ticket is told of its turn as little as it may poll, and takes no word away. */
+Test(device_http, another_device_says_no_contact)
+{
+    char secret[DEVICE_LEN + 1], mine[100];
+
+    w.turn_queue = "gen";
+    new_map(6);
+    cr_assert_eq(call("POST", JOINS, ""), 201, "%s", got);
+    strcpy(secret, cookie());
+    snprintf(mine, sizeof(mine), "%s/contact", path());
+    cr_expect_eq(call("PUT", mine, "{\"contact\":\"eve\"}"), 403);
+    cr_expect_str_eq(str("code"), "other_device");
+    cr_expect_eq(call("DELETE", mine, ""), 403);
+    cr_expect_eq(w.n_contacts, 0);
+    cr_expect_eq(call_with("PUT", mine, with(secret), "{\"contact\":\"anna\"}"), 204, "%s", got);
+    cr_expect_eq(w.contact.claim_ms, 240000);
+    cr_expect_eq(call_with("DELETE", mine, with(secret), ""), 204);
+    cr_expect_eq(w.n_contacts, 2);
+}
+
 Test(device_http, a_cookie_that_is_there_is_used_again)
 {
     static const char line[] = "Cookie: " COOKIE "=rubbish\r\nCookie: " COOKIE "=" SECRET "\r\n";

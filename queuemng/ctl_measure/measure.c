@@ -248,9 +248,11 @@ int cmd_measure(struct ctl *c, char **argv)
     if (rc == 0) {
         m->crowd.port = m->own.port[2 * OWN_ROUTER];
         rc = wait_up(m);
+        if (rc == 0)
+            rc = rounds(m);
+        if (rc < 0 && !stop) /* why, where one of them has ended */
+            (void)!own_runs(&m->own, &m->e);
     }
-    if (rc == 0)
-        rc = rounds(m);
     own_down(&m->own);
     if (rc == 0)
         print(m);

@@ -99,15 +99,21 @@ check_eq "each is a number" "$(grep -cE '^  [a-z_]+_(us|ms): [0-9.e-]+  #' "$DIR
 check_eq "and more than nothing, but that of polls at the node: the router answers them" \
     "$(grep -v node_poll "$DIR/costs.yaml" | grep -cE '^  [a-z_]+_(us|ms): [0-9.e-]*[1-9]')" 7
 starts() { grep -qs event= "$DIR"/tmp/*/router.log; }
-for signal in TERM HUP; do
+for signal in TERM HUP KILL; do
     TMPDIR=$DIR/tmp "$BIN/segqctl" measure --for 60 >"$DIR/out" 2>&1 &
     H=$!
     wait_for 10 "another one begins" starts
-    kill -"$signal" "$H"
+    if [ $signal != KILL ]; then
+        kill -$signal "$H"
+    else
+        kill -KILL "$(pgrep -P "$H" -f segment.yaml)" # its node
+    fi
     wait "$H"
-    check_eq "and is interrupted by $signal" $? 1
+    rc=$?
+    check_eq "and is ended by $signal: $(tail -1 "$DIR/out")" "$rc" 1
     check_eq "nothing is left" "$(ls "$DIR/tmp")" ""
 done
+check "it says who has ended" grep -q '^segqctl: segment has ended' "$DIR/out"
 "$BIN/segqctl" rehearse "$DIR/night.yaml" --costs "$DIR/costs.yaml" --vary cluster.poll_us=0,2000 --json >"$DIR/dear.json"
 cpu_of_routers() { jq "[.rehearsals[$1].seconds[].cpu[0]] | max" "$DIR/dear.json"; }
 check "a rehearsal takes them, and --vary comes behind: routers use $(cpu_of_routers 0), $(cpu_of_routers 1) of a core" \

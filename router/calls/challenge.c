@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "router/calls/bearer.h"
+#include "router/calls/device.h"
 #include "router/calls/join_key.h"
 #include "router/state/suspecting.h"
 
@@ -54,7 +55,8 @@ static bool has_pass(struct router *r, const struct http_req *q, const struct ro
         return false;
     pass = bearer_pass(r, q, name, &state);
     r->join_passes.n += r->counts.pass_checks - looked;
-    return state == BEARER_GOOD && door_spares(&r->door, pass->seg, pass->number, ev_now(r->ev));
+    return state == BEARER_GOOD && device_may_pass(r, q, pass) &&
+           door_spares(&r->door, pass->seg, pass->number, ev_now(r->ev));
 }
 
 /* Address of the browser, or whatever else asks. */

@@ -19,7 +19,7 @@ struct places_call {
     enum waiter waits;     /* WAITS_PLACES; httpd's user pointer */
     struct httpd_req *req; /* ref; NULL: the client has gone */
     struct router *r;      /* ref */
-    struct list_node in_all; /* of r->places */
+    struct list_node in_all; /* member of r->places */
     unsigned pending;      /* asks of this step without an answer, and one while they begin */
     bool joins, leaves;    /* kind of the call; neither: a poll */
     uint8_t failed;        /* a join: the first place that it did not get, + 1; 0: none */
@@ -86,7 +86,7 @@ static uint32_t poll_after(const struct places *p)
     return ms;
 }
 
-/* Its places are to be polled as it is told, not as each of them would be alone. */
+/* Places of a group are to be polled as the group is told, not as each of them would be alone. */
 static uint32_t tell_next(struct places_call *c)
 {
     uint32_t ms = poll_after(&c->p);
@@ -446,7 +446,7 @@ static void join(struct router *r, struct httpd_req *req, const struct http_req 
 /* A poll, or a leave: as many as it has places. False: too many; that is answered. */
 static bool may_ask(struct router *r, struct httpd_req *req, const struct places_call *c)
 {
-    for (unsigned i = 1; i < c->p.n; i++) /* one was counted */
+    for (unsigned i = 1; i < c->p.n; i++) /* the first one was counted */
         if (!router_may_pass(r, req, LIMIT_POLL))
             return false;
     for (unsigned i = 0; i < c->p.n && !c->leaves; i++)

@@ -319,6 +319,14 @@ Test(device_http, a_pass_is_let_in_with_its_device)
     cr_expect_str_eq(str("code"), "other_device");
     cr_expect_eq(call_with("POST", "/v1/session", line, "command=release"), 403);
     cr_expect_eq(w.n_sess, 0);
+    challenged.mode = CHALLENGE_ON;
+    challenged.keys = 1024;
+    new_map(6);
+    cr_expect_eq(call_with("POST", JOINS, line, ""), 428, "a copied pass spares nobody the work");
+    snprintf(line, sizeof(line), "Cookie: segq_pass=%s; " COOKIE "=" SECRET "\r\n", pass);
+    cr_expect_eq(call_with("POST", JOINS, line, ""), 201);
+    challenged.mode = CHALLENGE_OFF;
+    snprintf(line, sizeof(line), "Cookie: segq_pass=%s\r\n", pass);
     strcpy(w.r->gate_secret.text, "0123456789abcdef");
     w.r->gate_secret.n = 16;
     strcat(line, "X-Segq-Gate-Secret: 0123456789abcdef\r\n");
@@ -328,6 +336,6 @@ Test(device_http, a_pass_is_let_in_with_its_device)
     snprintf(line, sizeof(line), "Cookie: segq_pass=%s; " COOKIE "=%.21sg\r\n", pass, SECRET);
     cr_expect_eq(call_with("GET", "/v1/verify?queue=login", line, ""), 403);
     queue_binds = BIND_NONE;
-    new_map(6);
+    new_map(7);
     cr_expect_eq(call_with("GET", "/v1/verify?queue=login", line, ""), 204);
 }

@@ -19,7 +19,8 @@ enum person_kind {
 
 struct person { /* a row: 40 bytes; times in ms from the start, 0 = not yet */
     uint32_t next, due; /* calendar */
-    uint32_t came, give_up, released, in;
+    uint32_t came, released, in;
+    uint32_t give_up;   /* once it is inside: when the backend has counted it, a way before `in` */
     uint32_t order;     /* number of its join */
     uint32_t told;      /* ms that the person was told to wait, from `came` */
     uint32_t place;     /* told last */

@@ -319,6 +319,7 @@ static void enter(struct play *p, uint32_t i, uint32_t ms)
     p->f->admitted++;
     p->entries++;
     x->in = p->now + ms;
+    x->give_up = p->now;
     x->state = INSIDE;
     t->passes++;
     t->pass_ms += x->in - x->released;
@@ -430,7 +431,7 @@ static void was_silent(struct play *p, uint32_t i)
 
 static void leaves(struct play *p, struct person *x)
 {
-    if (x->in > p->crashed) /* a crash threw out who was in by then */
+    if (x->give_up > p->crashed) /* a crash threw out who was in by then */
         p->inside--;
     x->state = OVER;
 }

@@ -149,6 +149,20 @@ Test(night_regions, a_join_waits_for_the_disk)
     over(x);
 }
 
+/* Who is on the way to a pass as the backend goes down is out, too, and not once more as it leaves. */
+Test(night_regions, a_crash_amid_the_way_of_passes)
+{
+    struct played *x = night("mode: both, release_per_s: 50, max_active: 100000, segment_capacity: 1000",
+                             "crowd: {arrivals: [{at: 0s, per_s: 100}, {at: 60s, per_s: 100}], patience: {kind: none}, no_shows: 0, "
+                             STAY WORLD("50", "50") "backend: {base: 0, per_person: 1, per_release: 0, crash_above: 1000, restart: 30s}");
+
+    cr_assert_gt(x->f.crashes, 1);
+    for (uint32_t i = 0; i < x->f.n; i++)
+        cr_assert_lt(x->f.s[i].backend, 1600, "second %u: %f", i, (double)x->f.s[i].backend);
+    cr_assert_eq(x->f.s[x->f.n - 1].inside, 0);
+    over(x);
+}
+
 /* A region that is alone has the figures of all. */
 Test(night_regions, one_region)
 {

@@ -78,6 +78,14 @@ static unsigned places_of(struct trec_text list)
     return n;
 }
 
+void offer_make_room(struct engine *e, const struct submit *s)
+{
+    unsigned n = places_of(s->offer);
+
+    while (free_slots(e) < n + 1 && engine_give_way(e))
+        ;
+}
+
 int offer_begin(struct engine *e, const struct submit *s)
 {
     struct trec r = { .kind = TREC_PLACE };
@@ -85,8 +93,6 @@ int offer_begin(struct engine *e, const struct submit *s)
     unsigned n = places_of(list);
     int rc;
 
-    while (free_slots(e) < n + 1 && engine_give_way(e))
-        ;
     e->offers.log_len = e->log.len;
     e->offers.logged_at = e->logged_at;
     e->offers.order = e->store.next_order;

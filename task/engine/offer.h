@@ -10,7 +10,9 @@ struct trec_text offer_next(struct trec_text *list);
 /* Has each further queue room for it? 0; SQ_EINVAL: they are not different queues of one pool whose order is not
  * strict; SQ_EFULL. */
 SQ_CHECK int offer_may_stand(struct engine *e, const struct submit *s);
-/* Says its places, before its number is known; what is over gives way to them. As engine_submit(). */
+/* Lets what is over give way to its places. Before its queue is made: a queue goes with its last task. */
+void offer_make_room(struct engine *e, const struct submit *s);
+/* Says its places, before its number is known. As engine_submit(). */
 SQ_CHECK int offer_begin(struct engine *e, const struct submit *s);
 /* Takes that back, and all that the log has since. */
 void offer_undo(struct engine *e);

@@ -240,6 +240,8 @@ int engine_submit(struct engine *e, const struct submit *s, task_no *no)
     }
     left = left_by(e, &other);
     rc = make_room(e, s, &left, &body);
+    if (rc == 0 && s->offer.n > 0)
+        offer_make_room(e, s);
     if (rc == 0)
         rc = tqueue_get(e, &s->queue, &index);
     if (rc < 0)

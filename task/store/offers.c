@@ -15,10 +15,11 @@ void offers_fini(struct offers *o)
 {
     uint64_t slot, val;
 
+    if (o->next != NULL)
+        offers_drop(o, o->next);
     for (size_t i = 0; (i = map_next(&o->by_slot, i, &slot, &val)) != 0;)
         if (--((struct offer *)(uintptr_t)val)->n == 0) /* by the last of its slots; the next one's own is not there */
             free((void *)(uintptr_t)val);
-    free(o->next);
     map_fini(&o->by_slot);
 }
 
@@ -31,7 +32,7 @@ int offers_add(struct offers *o, task_slot slot, uint64_t entry)
     if (f->n == 0)
         f->task = SLOT_NONE;
     o->next = f;
-    if (f->n == OFFER_QUEUES)
+    if (f->n == OFFER_QUEUES || (slot == SLOT_NONE && f->n > f->own && f->v[f->own].slot == SLOT_NONE))
         return SQ_EPROTO;
     if (slot != SLOT_NONE && map_set_ptr(&o->by_slot, slot, f) < 0)
         return SQ_ENOMEM;

@@ -294,6 +294,43 @@ Test(offers, places_count_in_max_tasks_and_what_is_over_gives_way)
     rig_fini(&r);
 }
 
+Test(offers, what_gives_way_may_be_the_last_of_its_own_queue)
+{
+    struct enginerig r;
+    uint64_t lease;
+    task_no no;
+
+    rig_init(&r, NULL);
+    engine_limit(&r.e, 5);
+    rig_submit(&r, to("b", NULL));
+    rig_submit(&r, to("c", NULL));
+    no = rig_submit(&r, to("a", NULL));
+    cr_assert_eq(take(&r, "a", &lease), no);
+    cr_assert_eq(engine_ack(&r.e, no, lease, 0), 0);
+    rig_flush(&r);
+    no = rig_submit(&r, to("a", "b,c"));
+    cr_expect_eq(r.e.counts.gave_way, 1);
+    rig_compare(&r);
+    cr_expect_eq(take(&r, "a", NULL), no);
+    rig_compare(&r);
+    rig_fini(&r);
+}
+
+Test(offers, a_snapshot_that_is_cut_amid_places_is_refused)
+{
+    const struct trec place = { .kind = TREC_PLACE, .no = 1ull << TASK_SLOT_BITS, .name = rig_text("b") };
+    const struct trec own = { .kind = TREC_PLACE };
+    struct enginerig r;
+
+    rig_init(&r, NULL);
+    cr_expect_eq(engine_apply(&r.e, &place), 0);
+    rig_fini(&r);
+    rig_init(&r, NULL);
+    cr_expect_eq(engine_apply(&r.e, &own), 0);
+    cr_expect_eq(engine_apply(&r.e, &own), SQ_EPROTO, "it is in one of them itself");
+    rig_fini(&r);
+}
+
 Test(offers, a_name_a_list_and_the_first_tasks_know_one_task)
 {
     struct task_filter f = { .queue = rig_text("b"), .states = UINT32_MAX };

@@ -71,6 +71,7 @@ int contacts_put(struct contacts *s, const struct contact *x)
     was = contacts_find(s, x->id);
     if (was == NULL)
         was = add(s, x->id);
+    s->held += (x->n > 0) - (was->n > 0);
     free(was->sealed);
     *was = *x;
     was->sealed = sealed;
@@ -84,11 +85,12 @@ struct contact *contacts_find_known(const struct contacts *s, struct ticket_id i
     return i != TICKET_IDX_NONE ? &s->v[i] : NULL;
 }
 
-void contact_said(struct contact *x, uint8_t said)
+void contact_said(struct contacts *s, struct contact *x, uint8_t said)
 {
     x->said |= said;
     if ((x->said & TURN_NOW) == 0)
         return;
+    s->held -= x->n > 0;
     free(x->sealed);
     x->sealed = NULL;
     x->n = 0;
@@ -101,6 +103,7 @@ void contacts_del_known(struct contacts *s, struct ticket_id id)
     if (i == TICKET_IDX_NONE)
         return;
     ticket_idx_del(&s->by_ticket, s->v, i);
+    s->held -= s->v[i].n > 0;
     free(s->v[i].sealed);
     s->v[i] = (struct contact){ .id.number = s->free };
     s->free = i + 1;

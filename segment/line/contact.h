@@ -24,6 +24,7 @@ struct contact {
 struct contacts {
     struct contact *v; /* owned */
     uint32_t n, cap;
+    uint32_t held; /* have bytes */
     uint32_t free; /* first free record + 1; 0 = none */
     uint32_t at;   /* the caller's place among them */
     struct ticket_idx by_ticket;
@@ -40,7 +41,7 @@ static inline struct contact *contacts_find(const struct contacts *s, struct tic
     return SQ_UNLIKELY(s->n > 0) ? contacts_find_known(s, id) : NULL;
 }
 /* Notes words that were told; with TURN_NOW the bytes go. */
-void contact_said(struct contact *x, uint8_t said);
+void contact_said(struct contacts *s, struct contact *x, uint8_t said);
 void contacts_del_known(struct contacts *s, struct ticket_id id);
 static inline void contacts_del(struct contacts *s, struct ticket_id id)
 {

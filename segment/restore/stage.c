@@ -106,7 +106,7 @@ int replay_contact(struct contacts *s, const struct jrec *r)
     if (c->id.seg == 0 || (r->kind == JREC_CONTACT_SAID && was == NULL))
         return SQ_EPROTO;
     if (r->kind == JREC_CONTACT_SAID)
-        contact_said(was, c->said);
+        contact_said(s, was, c->said);
     else if (x.n == 0 && x.said == 0)
         contacts_del(s, c->id);
     else

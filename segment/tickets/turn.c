@@ -17,12 +17,13 @@
 
 /* ---- a ticket gets a contact, or loses it ------------------------------------------------- */
 
+/* Records of those who were told are small, and as many as are inside. */
 static uint64_t contacts_of(const struct queue *q)
 {
     uint64_t n = 0;
 
     each_queue_seg (q, g)
-        n += g->b.contacts.n;
+        n += g->b.contacts.held;
     return n;
 }
 
@@ -209,7 +210,7 @@ void segtab_turn_ans(struct segtab *t, const struct msg_turn_ans *m)
         return;
     }
     t->n.turns_told++;
-    contact_said(x, m->word);
+    contact_said(&s.seg->b.contacts, x, m->word);
     segtab_log_contact(t, s.seg, JREC_CONTACT_SAID, &(struct contact){ .id = x->id, .said = m->word });
 }
 

@@ -318,10 +318,19 @@ Test(turn, a_queue_has_so_many_and_no_more)
     q.number--;
     segtab_contact(r->t[0], r->now, &q, 1, &a);
     cr_expect_eq(a.state, CONTACT_OK, "another one of the same ticket");
-    rig_leave(r, 0, 1, 0);
+    rig_leave(r, 0, 1, 7);
     q.number++;
     segtab_contact(r->t[0], r->now, &q, 1, &a);
     cr_expect_eq(a.state, CONTACT_OK, "one has ended");
+    rig_join(r, 0, q.seg, 2);
+    q.number++;
+    segtab_contact(r->t[0], r->now, &q, 1, &a);
+    cr_expect_eq(a.state, CONTACT_FULL);
+    rig_pop(r, 0, 1, 1, 1);
+    rig_run(r, 100);
+    told(r, 0, true, 0);
+    segtab_contact(r->t[0], r->now, &q, 1, &a);
+    cr_expect_eq(a.state, CONTACT_OK, "whoever was told is inside, perhaps for hours");
     rig_free(r);
 }
 

@@ -12,6 +12,7 @@
 #include "task/engine/group.h"
 #include "task/engine/look.h"
 #include "task/engine/submit.h"
+#include "task/engine/tqueue.h"
 #include "task/engine/worker.h"
 #include "task/node/body.h"
 #include "task/node/chain.h"
@@ -357,6 +358,21 @@ static bool is_denied(const struct part *p, task_no no, const struct bytes_of *q
     return !queues_match((const char *)queues->p, queues->n, v.queue, strlen(v.queue));
 }
 
+/* Who has, or had, an offered task hears so: it may stand in another of its queues since. */
+static bool is_denied_worker(const struct part *p, task_no no, const struct bytes_of *queues)
+{
+    task_slot slot = task_find(&p->e.store, no);
+    const struct offer *f = slot != SLOT_NONE ? offers_of(&p->e.offers, slot) : NULL;
+    bool denied = is_denied(p, no, queues);
+
+    for (unsigned i = 0; denied && f != NULL && i < f->n; i++) {
+        const struct tqueue *q = tqueue_of(&p->e, f->v[i].slot);
+
+        denied = !queues_match((const char *)queues->p, queues->n, q->name, q->len);
+    }
+    return denied;
+}
+
 /* The number of the start that the worker means; 0, which no start has: of none. */
 static uint64_t start_of(const struct part *p, task_no no, uint64_t lease)
 {
@@ -420,7 +436,7 @@ static void settle_row(struct tasktab *t, struct asker a, const struct msg_task_
     }
     if (lease == 0 && is_repeated(p, r)) {
         m->code = CODE_SAME;
-    } else if (is_denied(p, r->no, &q->queues)) {
+    } else if (is_denied_worker(p, r->no, &q->queues)) {
         m->code = CODE_DENIED;
         return;
     } else {
@@ -458,7 +474,7 @@ void tasktab_progress(struct tasktab *t, struct asker a, const struct msg_task_p
 
     if (p == NULL)
         return;
-    if (is_denied(p, q->no, &q->queues)) {
+    if (is_denied_worker(p, q->no, &q->queues)) {
         m->code = CODE_DENIED;
         return;
     }

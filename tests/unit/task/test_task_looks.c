@@ -507,6 +507,24 @@ Test(task_looks, a_lease_cannot_be_guessed)
     cr_expect_eq(settle(SETTLE_NACK, &k[1]), CODE_DONE);
 }
 
+Test(task_looks, who_had_an_offered_task_hears_so_though_it_stands_in_another_queue_since)
+{
+    struct task_put one = { .part = 3, .epoch = 8, .queue = "q/a", .key1 = "", .key2 = "", .name = "", .digest = 1,
+                            .body = { 1, (const uint8_t *)"x" }, .offer = { 3, (const uint8_t *)"q/b" } };
+    struct taken_row k, gone;
+
+    open_part(3, 8);
+    cr_assert_eq(put_row(&one).code, CODE_DONE);
+    k = take(RTR, "q/b", 1, 0)->v[0];
+    cr_expect_eq(settle_in("q/b", SETTLE_NACK, &k), CODE_DONE);
+    cr_expect_eq(settle_in("q/b", SETTLE_NACK, &k), CODE_SAME, "its answer was lost");
+    cr_expect_eq(settle_in("q/b", SETTLE_ACK, &k), CODE_CONFLICT, "another may have it");
+    cr_expect_eq(settle_in("q/b", SETTLE_EXTEND, &k), CODE_CONFLICT);
+    cr_expect_eq(settle_in("q/c", SETTLE_ACK, &k), CODE_DENIED);
+    gone = (struct taken_row){ .no = k.no + (1ull << TASK_SLOT_BITS), .lease = k.lease };
+    cr_expect_eq(settle_in("q/b", SETTLE_ACK, &gone), CODE_DENIED);
+}
+
 Test(task_looks, who_may_not_in_its_queue_does_not_learn_whether_there_is_a_task)
 {
     struct msg_task_change c = { .part = 3, .epoch = 8, .verb = CHANGE_PATCH, .queue = "", .name = "",

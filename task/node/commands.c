@@ -358,7 +358,7 @@ static bool is_denied(const struct part *p, task_no no, const struct bytes_of *q
     return !queues_match((const char *)queues->p, queues->n, v.queue, strlen(v.queue));
 }
 
-/* Who has, or had, an offered task hears so: it may stand in another of its queues since. */
+/* A worker that has, or had, an offered task hears so: it may stand in another of its queues since. */
 static bool is_denied_worker(const struct part *p, task_no no, const struct bytes_of *queues)
 {
     task_slot slot = task_find(&p->e.store, no);

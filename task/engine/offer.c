@@ -35,20 +35,35 @@ static bool is_twice(const struct submit *s, const struct trec_text *name)
     return is_same(&s->queue, name);
 }
 
-static int may_stand_in(struct engine *e, const struct submit *s, const struct pool *p, const struct trec_text *name)
+/* Is it offered, and waits in that queue? */
+static bool waits_in(const struct engine *e, task_no no, const struct tqueue *q)
+{
+    task_slot slot = no != 0 ? task_find(&e->store, no) : SLOT_NONE;
+    const struct offer *f = slot != SLOT_NONE ? offers_of(&e->offers, slot) : NULL;
+
+    for (unsigned i = 0; f != NULL && task_at(&e->store, slot)->state == TASK_WAITING && i < f->n; i++)
+        if (tqueue_of(e, f->v[i].slot) == q)
+            return true;
+    return false;
+}
+
+static int may_stand_in(struct engine *e, const struct submit *s, const struct pool *p, const struct trec_text *name,
+                        task_no other)
 {
     const struct tqueue *q = tqueue_find(e, name->p, name->n);
-    bool full = q != NULL && q->tasks - q->over >= p->rules.max_waiting;
+    bool left = q != NULL && waits_in(e, other, q);
+    bool full = q != NULL && q->tasks - q->over - left >= p->rules.max_waiting;
+    uint64_t units = q == NULL ? 0 : q->units - (left ? task_cost(e, task_slot_of(other)) : 0);
 
     if (is_twice(s, name) || tqueue_pool_of(e, name) != p)
         return SQ_EINVAL;
-    if (!full && submit_fits_units(e, p, q != NULL ? q->units : 0, s))
+    if (!full && submit_fits_units(e, p, units, s))
         return 0;
     e->full = full ? FULL_WAITING : FULL_UNITS;
     return SQ_EFULL;
 }
 
-int offer_may_stand(struct engine *e, const struct submit *s)
+int offer_may_stand(struct engine *e, const struct submit *s, task_no other)
 {
     const struct pool *p = tqueue_pool_of(e, &s->queue);
     struct trec_text list = s->offer, one;
@@ -56,7 +71,7 @@ int offer_may_stand(struct engine *e, const struct submit *s)
 
     for (unsigned n = 1; rc == 0 && list.n > 0; n++) {
         one = offer_next(&list);
-        rc = one.n == 0 || one.n > TASK_NAME_MAX || n >= OFFER_QUEUES ? SQ_EINVAL : may_stand_in(e, s, p, &one);
+        rc = one.n == 0 || one.n > TASK_NAME_MAX || n >= OFFER_QUEUES ? SQ_EINVAL : may_stand_in(e, s, p, &one, other);
     }
     return rc;
 }

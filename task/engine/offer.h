@@ -8,8 +8,8 @@
 /* The next name of "b,c", which goes on behind it; n 0: there is none. */
 struct trec_text offer_next(struct trec_text *list);
 /* Has each further queue room for it? 0; SQ_EINVAL: they are not different queues of one pool whose order is not
- * strict; SQ_EFULL. */
-SQ_CHECK int offer_may_stand(struct engine *e, const struct submit *s);
+ * strict; SQ_EFULL. other: gives way to it; 0: none. */
+SQ_CHECK int offer_may_stand(struct engine *e, const struct submit *s, task_no other);
 /* Lets what is over give way to its places. Before its queue is made: a queue goes with its last task. */
 void offer_make_room(struct engine *e, const struct submit *s);
 /* Says its places, before its number is known. As engine_submit(). */

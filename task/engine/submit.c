@@ -162,11 +162,11 @@ static int accept_now(struct engine *e, const struct submit *s, const struct tqu
 }
 
 /* Checks its group and its further queues; most have neither. */
-static int may_enter(struct engine *e, const struct submit *s)
+static int may_enter(struct engine *e, const struct submit *s, task_no other)
 {
     int rc = s->group.n > 0 ? group_may_enter(e, s) : 0;
 
-    return rc == 0 && s->offer.n > 0 ? offer_may_stand(e, s) : rc;
+    return rc == 0 && s->offer.n > 0 ? offer_may_stand(e, s, other) : rc;
 }
 
 struct left { /* room that a task leaves, which the new one replaces */
@@ -233,7 +233,7 @@ int engine_submit(struct engine *e, const struct submit *s, task_no *no)
     if (rc == 0)
         rc = unique(e, s, h[NAME_UNIQUE], &other, no);
     if (rc == 0 && (s->group.n | s->offer.n) > 0)
-        rc = may_enter(e, s);
+        rc = may_enter(e, s, other.no);
     if (rc != 0) {
         e->counts.same += rc == 1;
         return rc;

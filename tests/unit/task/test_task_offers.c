@@ -268,6 +268,32 @@ Test(offers, what_does_not_fit_into_one_of_them_is_in_none)
     rig_fini(&r);
 }
 
+Test(offers, one_that_is_replaced_leaves_its_room_in_all_of_its_queues)
+{
+    struct submit s = to("a", "b");
+    struct task_rules rules;
+    struct enginerig r;
+    task_no no;
+
+    rules_default(&rules);
+    rules.max_waiting = 1;
+    rules.max_waiting_units = 10;
+    rig_init(&r, &rules);
+    s.own.cost = 1 + 6;
+    s.unique = rig_text("ride-7");
+    s.on_conflict = UNIQUE_REPLACE;
+    rig_submit(&r, s);
+    no = rig_submit(&r, s);
+    cr_expect_eq(waiting(&r, "b"), 1);
+    rig_compare(&r);
+    s.offer = rig_text("c");
+    rig_submit(&r, to("c", NULL));
+    cr_expect_eq(engine_submit(&r.e, &s, &no), SQ_EFULL, "it leaves none there");
+    rig_flush(&r);
+    cr_expect_eq(waiting(&r, "b"), 1);
+    rig_fini(&r);
+}
+
 Test(offers, places_count_in_max_tasks_and_what_is_over_gives_way)
 {
     struct submit s = to("a", "b,c");

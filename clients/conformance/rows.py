@@ -842,6 +842,7 @@ def row_webhooks(r):
 # Operations of the routers that clients leave out.
 WITHOUT = {"classicSubmit", "classicQuery", "classicCancel",  # another API's words
            "ackTask", "nackTask", "extendTask",               # settleTasks does it for many
+           "joinSeveral", "pollSeveral", "leaveSeveral",      # a page's or game's: three plain requests
            "putContact", "deleteContact",                     # a page's, with its person's consent: one request
            "health", "ready"}                                 # of each process
 

@@ -51,6 +51,8 @@ type Problem struct {
 	PollAfterMS int64           `json:"poll_after_ms"`
 	OpensAt     int64           `json:"opens_at"`
 	Challenge   json.RawMessage `json:"challenge"` // of 428: docs/challenge.md
+	Verify      bool            `json:"verify"`    // of 428: a token of the site's check is asked for
+	Ticket      string          `json:"ticket"`    // of 403 other_device: name of the ticket, for operators
 	Error       json.RawMessage `json:"error"`     // the same again, for clients of language models
 }
 

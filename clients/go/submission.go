@@ -117,6 +117,7 @@ type Submission struct {
 	Retry          *Retry            `json:"retry,omitempty"`
 	Result         string            `json:"result,omitempty"` // keep (the default), drop
 	Group          string            `json:"group,omitempty"`
+	OfferTo        []string          `json:"offer_to,omitempty"` // further queues, until it is taken from one of them
 	Then           *Then             `json:"then,omitempty"`
 	Claim          string            `json:"claim,omitempty"`           // in place of the token: SignClaim
 	IdempotencyKey string            `json:"idempotency_key,omitempty"` // absent: one is made, unless there is a name

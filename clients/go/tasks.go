@@ -38,6 +38,7 @@ type Task struct {
 	CostUsed        int64           `json:"cost_used"`
 	Retry           *Retry          `json:"retry"`
 	Labels          []string        `json:"labels"`
+	OfferTo         []string        `json:"offer_to"` // further queues in which it stands
 	After           string          `json:"after"`
 	Then            *TaskNext       `json:"then"`
 	Stopping        bool            `json:"stopping"`

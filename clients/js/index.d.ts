@@ -192,6 +192,8 @@ export interface TaskSubmit {
   unique?: string | { key: string; while?: 'waiting' | 'running' | 'final'; on_conflict?: 'return' | 'replace' | 'reject' };
   result?: 'keep' | 'drop';
   group?: string;
+  /** Further queues in which it stands, too, until it is taken from one of them. */
+  offer_to?: string[];
   /** The next task of a chain; {"$result": "/pointer"} in its payload is that value of this one's result. */
   then?: TaskSubmit & { queue: string };
   claim?: string;

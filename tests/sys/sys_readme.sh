@@ -269,6 +269,27 @@ wait_for 30 "growing: the new router knows the queue" has_status 200 "http://127
 has_node() { "$BIN/segqctl" --dir "$C" status | grep -q 'grown_seg_cluster'; }
 wait_for 30 "  the new segment node is there" has_node
 
+# ---- who is in line, several lines, a word when the turn comes
+ctl="s|segqctl|'$BIN/segqctl' --dir '$C'|g"
+page=docs/challenge.md
+type_in "suspects, typed" "\`bypass\`, or sign claims." "$ctl"
+page=docs/game.md
+type_in "several queues, typed" "## Several queues at once" "$ctl"
+said "  two places" '"queue": *"north".*"queue": *"south"|"places"'
+page=docs/requests.md
+type_in "an offer, typed" "## One task in several queues" "$ctl; 1s|^|AUTH='Authorization: Bearer $(task_token)'; |"
+page=docs/rehearse.md
+type_in "what requests cost, typed" "## What requests cost your machine" "s|^segqctl|'$BIN/segqctl'|; s|measure|measure --for 2|; s|rehearse night|rehearse $root/conf/night|"
+page=docs/turn.md
+"$BIN/segqctl" --dir "$C" queue add shop >/dev/null
+type_in "people are told, typed" "# Told when it is one's turn" "$ctl"
+"$BIN/segqctl" --dir "$C" pause shop >/dev/null
+has_shop() { has_status 200 "$R/v1/queues/shop"; }
+wait_for 20 "  the routers know" has_shop
+type_in "  a contact" "## Who is told" "1s|^|TICKET=$(http -X POST "$R/v1/queues/shop/tickets" | jq -r .token); |"
+page=docs/privacy.md
+type_in "one person's traces are deleted, typed" "## To delete one person's traces" "s|AUDIT_DIR/NODE|$(find "$C/audit" -name 'audit-*.jsonl' -printf '%h\n' | head -1)|"
+
 # ---- as a service, and as a package: what stands at the end of the install (the rest: test_deb.sh)
 page=README.md
 for typed in "$(grep '^segqctl ' "$root/deploy/systemd/README.md")" "$(block '## Install' | grep '^segqctl ')"; do

@@ -100,7 +100,7 @@ check_eq "and more than nothing, but that of polls at the node: the router answe
     "$(grep -v node_poll "$DIR/costs.yaml" | grep -cE '^  [a-z_]+_(us|ms): [0-9.e-]*[1-9]')" 7
 starts() { grep -qs event= "$DIR"/tmp/*/router.log; }
 for signal in TERM HUP KILL; do
-    TMPDIR=$DIR/tmp "$BIN/segqctl" measure --for 60 >"$DIR/out" 2>&1 &
+    TMPDIR=$DIR/tmp env --default-signal=HUP "$BIN/segqctl" measure --for 60 >"$DIR/out" 2>&1 & # nohup ignores it
     H=$!
     wait_for 10 "another one begins" starts
     if [ $signal != KILL ]; then

@@ -85,6 +85,9 @@ namespace Segq
         public IDictionary Unique { set { Set("unique", value); } }
 
         public IEnumerable<string> Labels { set { Set("labels", value); } }
+
+        /// <summary>Further queues in which it stands, too, until it is taken from one of them.</summary>
+        public IEnumerable<string> OfferTo { set { Set("offer_to", value); } }
         public int? MaxAttempts { set { Set("max_attempts", value); } }
 
         /// <summary>"min", "max", "doublings", "jitter".</summary>

@@ -113,11 +113,12 @@ def task_body(payload: Any = None, *, name: Optional[str] = None, key: Optional[
               headers: Optional[Mapping[str, str]] = None, body: Optional[str] = None,
               body_json: Any = None, body_base64: Optional[str] = None,
               payload_base64: Optional[str] = None, content_type: Optional[str] = None,
-              group: Optional[str] = None, then: Optional[Mapping[str, Any]] = None,
-              claim: Optional[str] = None,
+              group: Optional[str] = None, offer_to: Optional[Sequence[str]] = None,
+              then: Optional[Mapping[str, Any]] = None, claim: Optional[str] = None,
               idempotency_key: Optional[str] = None) -> Dict[str, Any]:
     """A submission (TaskSubmit of proto/openapi.yaml): a row of submit_many(), the task of a
     schedule. A payload is JSON, or bytes with their content_type. `path` and what follows: of a queue that has an endpoint, in place of the payload.
+    offer_to: further queues in which it stands, too, until it is taken from one of them.
     then: the next task of a chain, `{"queue": Q, **task_body(...)}`; `{"$result": "/pointer"}` in its
     payload is that value of this one's result. The trace context goes into those headers, or into a payload that is an object."""
     trace = traceparent.get()
@@ -130,7 +131,7 @@ def task_body(payload: Any = None, *, name: Optional[str] = None, key: Optional[
                  unique={"key": unique} if isinstance(unique, str) else unique, retry=retry,
                  max_attempts=max_attempts, path=path, method=method, headers=headers, body=body,
                  body_json=body_json, body_base64=body_base64, claim=claim,
-                 group=group, then=None if then is None else dict(then), idempotency_key=idempotency_key)
+                 group=group, offer_to=None if offer_to is None else list(offer_to), then=None if then is None else dict(then), idempotency_key=idempotency_key)
     if isinstance(payload, (bytes, bytearray)):
         payload_base64 = base64.b64encode(payload).decode()
     if payload_base64 is not None:

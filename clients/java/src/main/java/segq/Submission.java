@@ -76,6 +76,11 @@ public final class Submission extends Members<Submission> {
         return with("labels", List.of(labels));
     }
 
+    /** Further queues in which it stands, too, until it is taken from one of them. */
+    public Submission offerTo(String... queues) {
+        return with("offer_to", List.of(queues));
+    }
+
     public Submission maxAttempts(int most) {
         return with("max_attempts", most);
     }

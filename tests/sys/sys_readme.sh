@@ -272,7 +272,7 @@ wait_for 30 "  the new segment node is there" has_node
 # ---- who is in line, several lines, a word when the turn comes
 ctl="s|segqctl|'$BIN/segqctl' --dir '$C'|g"
 page=docs/challenge.md
-type_in "suspects, typed" "\`bypass\`, or sign claims." "$ctl"
+type_in "suspects, typed" '`bypass`, or sign claims.' "$ctl"
 page=docs/game.md
 type_in "several queues, typed" "## Several queues at once" "$ctl"
 said "  two places" '"queue": *"north".*"queue": *"south"|"places"'

@@ -59,6 +59,7 @@ touch "$DIR/done" "$DIR/attempts"
 for q in a b c; do
     driver ride/$q &
     drivers="${drivers:-} $!"
+    helpers+=($!)
 done
 for n in 10 30; do
     wait_for 20 "$n rides are done" eval '[ "$(sort -u "$DIR/done" | wc -l)" -ge '$n' ]'

@@ -31,6 +31,15 @@ static inline void copy_text(char *to, size_t cap, const char *from)
     text_put(to, from, n)[0] = 0;
 }
 
+/* Likewise, in small letters. */
+static inline void copy_lower(char *to, size_t cap, const char *from)
+{
+    copy_text(to, cap, from);
+    for (; *to != 0; to++)
+        if (*to >= 'A' && *to <= 'Z')
+            *to = (char)(*to | 0x20);
+}
+
 /* The n bytes at p are the word. */
 static inline bool text_is(const char *p, size_t n, const char *word)
 {

@@ -452,27 +452,32 @@ static void let_in(struct router *r, const struct known_pass *x)
         put_keep(r, x);
 }
 
+/* The pass that is shown, in *x (NULL: none), and what it is worth here. Counts and changes nothing. */
+static enum bearer_state look_at_pass(struct router *r, const struct asked *a, const struct known_pass **x)
+{
+    enum bearer_state state;
+
+    *x = bearer_pass(r, a->q, a->queue, &state);
+    if (state == BEARER_GOOD)
+        state = bound_state(bearer_bound(r, *x), a);
+    if (state == BEARER_GOOD && !device_may_pass(r, a->q, *x))
+        state = BEARER_OTHER_DEVICE;
+    if (state == BEARER_GOOD && is_once(r, a, *x) && is_used(r, a->q, *x))
+        state = BEARER_USED;
+    return state;
+}
+
 /* False: the answer comes later, or has been given. */
 static bool judge(struct router *r, struct httpd_req *req, const struct asked *a)
 {
-    enum bearer_state state;
-    const struct known_pass *x = bearer_pass(r, a->q, a->queue, &state);
-    struct slice own = a->queue;
-    bool once = state == BEARER_GOOD && is_once(r, a, x);
+    const struct known_pass *x;
+    enum bearer_state state = look_at_pass(r, a, &x);
+    struct slice own = state == BEARER_USED ? no_room : a->queue;
 
-    if (x != NULL && own.n == 0)
+    if (x != NULL && own.n == 0 && state != BEARER_USED)
         own = queue_of(x);
-    if (state == BEARER_GOOD)
-        state = bound_state(bearer_bound(r, x), a);
-    if (state == BEARER_GOOD && !device_may_pass(r, a->q, x)) {
-        state = BEARER_OTHER_DEVICE;
-        r->counts.other_device++;
-    }
-    if (state == BEARER_GOOD && once && is_used(r, a->q, x)) {
-        state = BEARER_USED;
-        own = no_room;
-    }
-    if (state == BEARER_GOOD && once) {
+    r->counts.other_device += state == BEARER_OTHER_DEVICE;
+    if (state == BEARER_GOOD && is_once(r, a, x)) {
         if (let_past(r, a)) /* a request that needs no pass spends none */
             return true;
         use_start(r, req, a, x);
@@ -514,18 +519,11 @@ static void out_bool(struct buf *b, const char *before, bool v)
 static void explain(struct router *r, const struct asked *a)
 {
     struct buf *b = &r->ans.body;
-    enum bearer_state state;
-    const struct known_pass *x = bearer_pass(r, a->q, a->queue, &state);
+    const struct known_pass *x;
+    enum bearer_state state = look_at_pass(r, a, &x);
     enum bypass_why why = why_past(r, a);
-    bool good, free = route_is_free(a->known);
+    bool good = state == BEARER_GOOD, free = route_is_free(a->known);
 
-    if (state == BEARER_GOOD)
-        state = bound_state(bearer_bound(r, x), a);
-    if (state == BEARER_GOOD && !device_may_pass(r, a->q, x))
-        state = BEARER_OTHER_DEVICE;
-    if (state == BEARER_GOOD && is_once(r, a, x) && is_used(r, a->q, x))
-        state = BEARER_USED;
-    good = state == BEARER_GOOD;
     api_ok(&r->ans, 200);
     out_word(b, "{\"verdict\":", good ? "pass" : free || why != BYPASS_NONE ? "bypass" : "room");
     out_or_null(b, ",\"rule\":", a->rule == GATE_RULE_NONE ? -1 : (int64_t)a->rule);

@@ -4,6 +4,7 @@
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/base/text.h"
 
@@ -40,8 +41,7 @@ static bool read_names(struct bypass *b)
         b->names[i] = strdup(v[i].name);
         if (b->names[i] == NULL)
             return false;
-        for (char *p = b->names[i]; *p != '\0'; p++)
-            *p |= *p >= 'A' && *p <= 'Z' ? 0x20 : 0;
+        copy_lower(b->names[i], strlen(v[i].name) + 1, v[i].name);
     }
     return b->names != NULL;
 }
@@ -141,16 +141,26 @@ bool bypass_is_plain(struct slice uri)
     return read_plain(uri, path);
 }
 
-bool bypass_path(const char *rule, struct slice uri)
+static bool is_under(const char *rule, struct slice uri, int (*differ)(const char *, const char *, size_t))
 {
     char path[PATH_MAX_BYTES + 1];
     size_t n = strlen(rule);
 
     if (!read_plain(uri, path))
         return false;
-    if (strncmp(path, rule, n) != 0)
+    if (differ(path, rule, n) != 0)
         return false;
     return rule[n - 1] == '/' || path[n] == '\0' || path[n] == '/';
+}
+
+bool bypass_path(const char *rule, struct slice uri)
+{
+    return is_under(rule, uri, strncmp);
+}
+
+bool bypass_path_in_capitals(const char *rule, struct slice uri)
+{
+    return is_under(rule, uri, strncasecmp);
 }
 
 /* ---- the others ------------------------------------------------------------------------ */

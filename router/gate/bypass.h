@@ -50,6 +50,8 @@ extern const char *const bypass_names[BYPASS_NREASONS]; /* word of a bypass; BYP
 bool bypass_is_plain(struct slice uri);
 /* Does `uri` lie under the rule's path, however a server reads it? */
 bool bypass_path(const char *rule, struct slice uri);
+/* Likewise for servers to whom /Static is /static. */
+bool bypass_path_in_capitals(const char *rule, struct slice uri);
 /* Is this person among the first `percent`? Anybody let past at 25 is let past at 50, too. */
 bool bypass_in_rollout(const struct bypass_ask *a, double percent);
 

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/http/http.h"
+
 #define KEEP_MS       3600000 /* a crawler */
 #define KEEP_NONE_MS  600000  /* an address that is nobody's crawler */
 #define KEEP_FAULT_MS 10000   /* name servers are silent */
@@ -61,13 +63,9 @@ void crawlers_free(struct crawlers *c)
 
 /* ---- names ----------------------------------------------------------------------------- */
 
-/* The next of a list with commas; false: no more. */
-static bool next_name(const char **p, struct slice *w)
+static struct slice list_of(const char *names)
 {
-    *p += strspn(*p, ", \t");
-    *w = (struct slice){ (char *)(uintptr_t)*p, strcspn(*p, ", \t") };
-    *p += w->n;
-    return w->n > 0;
+    return (struct slice){ (char *)(uintptr_t)names, strlen(names) };
 }
 
 static size_t index_of(struct slice name)
@@ -81,9 +79,9 @@ static size_t index_of(struct slice name)
 
 bool crawlers_names_ok(const char *names)
 {
-    struct slice w;
+    struct slice list = list_of(names), w;
 
-    while (next_name(&names, &w))
+    while (http_item_next(&list, &w))
         if (!slice_is(w, "any") && index_of(w) == NONE)
             return false;
     return true;
@@ -91,9 +89,9 @@ bool crawlers_names_ok(const char *names)
 
 static bool has(const char *names, size_t is)
 {
-    struct slice w;
+    struct slice list = list_of(names), w;
 
-    while (is < NONE && next_name(&names, &w))
+    while (is < NONE && http_item_next(&list, &w))
         if (slice_is(w, "any") || index_of(w) == is)
             return true;
     return false;
@@ -161,8 +159,10 @@ void crawler_has(struct crawler_ask *a, const struct ip *addrs, size_t n, bool f
 void crawler_named(struct crawler_ask *a, const char *name, msec_t now_ms)
 {
     a->is = owner_of(name);
-    if (a->is == NONE || !a->c->io.addrs(a->c->io.ctx, name, a))
+    if (a->is == NONE)
         note(a, NONE, now_ms + (name[0] == '\0' ? KEEP_FAULT_MS : KEEP_NONE_MS));
+    else if (!a->c->io.addrs(a->c->io.ctx, name, a))
+        note(a, NONE, now_ms + KEEP_FAULT_MS);
 }
 
 static void begin(struct crawlers *c, struct seen *s, const struct ip *ip, msec_t now_ms)

@@ -33,30 +33,9 @@ struct gate_rules {
 
 /* ---- reading --------------------------------------------------------------------------- */
 
-static void lower(char *to, size_t cap, const char *from)
+static struct slice list_of(const char *text)
 {
-    size_t i = 0;
-
-    for (; from[i] != '\0' && i + 1 < cap; i++)
-        to[i] = (char)tolower((unsigned char)from[i]);
-    to[i] = '\0';
-}
-
-/* The next word between any of `seps`, without blanks around it; false: no more. */
-static bool next_word(const char **p, const char *seps, struct slice *w)
-{
-    size_t skipped;
-
-    do {
-        skipped = strspn(*p, seps);
-        skipped += strspn(*p + skipped, " \t\r");
-        *p += skipped;
-    } while (skipped > 0);
-    *w = (struct slice){ (char *)(uintptr_t)*p, strcspn(*p, seps) };
-    *p += w->n;
-    while (w->n > 0 && strchr(" \t\r", w->p[w->n - 1]) != NULL)
-        w->n--;
-    return w->n > 0;
+    return (struct slice){ (char *)(uintptr_t)text, strlen(text) };
 }
 
 static int add_net(struct rule *r, struct slice w, struct err *e)
@@ -81,21 +60,24 @@ static int add_net(struct rule *r, struct slice w, struct err *e)
     return 0;
 }
 
-static int read_addresses(struct rule *r, const char *text, const char *seps, struct err *e)
+static int read_addresses(struct rule *r, struct slice list, struct err *e)
 {
     struct slice w;
     int rc = 0;
 
-    while (rc == 0 && next_word(&text, seps, &w)) {
-        const char *remark = memchr(w.p, '#', w.n);
+    while (rc == 0 && http_item_next(&list, &w))
+        rc = add_net(r, w, e);
+    return rc;
+}
 
-        if (remark != NULL)
-            w.n = (size_t)(remark - w.p);
-        while (w.n > 0 && (w.p[w.n - 1] == ' ' || w.p[w.n - 1] == '\t'))
-            w.n--;
-        if (w.n > 0)
-            rc = add_net(r, w, e);
-    }
+/* Lines, each with a remark behind #. */
+static int read_lines(struct rule *r, char *text, struct err *e)
+{
+    char *rest = text, *line;
+    int rc = 0;
+
+    while (rc == 0 && (line = strsep(&rest, "\r\n")) != NULL)
+        rc = read_addresses(r, (struct slice){ line, strcspn(line, "#") }, e);
     return rc;
 }
 
@@ -111,7 +93,7 @@ static int read_file(struct rule *r, struct err *e)
     rc = (int)n;
     if (n >= 0) {
         text[n] = '\0';
-        rc = read_addresses(r, text, "\n", e);
+        rc = read_lines(r, text, e);
     }
     free(text);
     return rc < 0 ? err_wrap(e, "%s", r->c.address_file) : 0;
@@ -149,9 +131,9 @@ static int read_rule(struct rule *r, const struct gate_rule *c, bool files, stru
 
     if (!copy_texts(&r->c, c))
         return err_set(e, SQ_ENOMEM, "out of memory");
-    lower(r->header, sizeof(r->header), c->header);
+    copy_lower(r->header, sizeof(r->header), c->header);
     r->by_address = c->address[0] != '\0' || c->address_file[0] != '\0';
-    rc = read_addresses(r, c->address, ",", e);
+    rc = read_addresses(r, list_of(c->address), e);
     if (rc == 0 && files && c->address_file[0] != '\0')
         rc = read_file(r, e);
     return rc;
@@ -171,7 +153,7 @@ static struct gate_rules *rules_new(const struct gate_rule *v, size_t n, const c
             err_wrap(e, "gate_rules[%zu]", g->n);
     }
     if (rc == 0) {
-        lower(g->country, sizeof(g->country), country_header);
+        copy_lower(g->country, sizeof(g->country), country_header);
         return g;
     }
     gate_rules_free(g);
@@ -217,11 +199,11 @@ static bool host_ok(const char *s)
     return s[0] != '\0' && s[strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-.")] == '\0';
 }
 
-static bool words_ok(const char *list, size_t len)
+static bool words_ok(const char *words, size_t len)
 {
-    struct slice w;
+    struct slice list = list_of(words), w;
 
-    while (next_word(&list, ",", &w))
+    while (http_item_next(&list, &w))
         if (!is_token(w.p, w.n) || (len > 0 && w.n != len))
             return false;
     return true;
@@ -272,11 +254,11 @@ int gate_rules_check(const struct gate_rule *v, size_t n, const char *country_he
 
 /* ---- one request ----------------------------------------------------------------------- */
 
-static bool has_word(const char *list, struct slice s)
+static bool has_word(const char *words, struct slice s)
 {
-    struct slice w;
+    struct slice list = list_of(words), w;
 
-    while (next_word(&list, ",", &w))
+    while (http_item_next(&list, &w))
         if (w.n == s.n && strncasecmp(w.p, s.p, s.n) == 0)
             return true;
     return false;
@@ -316,9 +298,9 @@ static enum fit by_path(const char *want, struct slice uri)
 {
     if (want[0] == '\0')
         return YES;
-    if (!bypass_is_plain(uri))
-        return UNCLEAR;
-    return bypass_path(want, uri) ? YES : NO;
+    if (bypass_path(want, uri))
+        return YES;
+    return !bypass_is_plain(uri) || bypass_path_in_capitals(want, uri) ? UNCLEAR : NO;
 }
 
 static enum fit by_header(const struct rule *r, const struct http_req *q)

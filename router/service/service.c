@@ -143,13 +143,6 @@ static int open_http(struct router *r, struct err *e)
     return rc < 0 ? rc : httpd_new(&r->httpd, r->ev, &ho, &dispatch_calls, r, e);
 }
 
-static void lower_copy(char *to, const char *from)
-{
-    for (; from != NULL && *from != '\0'; from++)
-        *to++ = (char)(*from >= 'A' && *from <= 'Z' ? *from | 0x20 : *from);
-    *to = '\0';
-}
-
 static int open_all(struct router *r, struct err *e)
 {
     const struct router_cfg *c = r->cfg;
@@ -173,7 +166,7 @@ static int open_all(struct router *r, struct err *e)
         rc = gate_secret_read(&r->verify_secret, c->verify_secret_file, e);
     assert(c->gate_subject_header == NULL ||
            strlen(c->gate_subject_header) < sizeof(r->gate_subject)); /* marked by its key */
-    lower_copy(r->gate_subject, c->gate_subject_header);
+    copy_lower(r->gate_subject, sizeof(r->gate_subject), c->gate_subject_header);
     if (rc == 0)
         rc = page_room_new(&r->page, c, e);
     if (rc < 0)

@@ -81,7 +81,7 @@ Test(gate_rules, the_first_rule_that_is_met_decides)
 Test(gate_rules, a_request_that_can_be_read_in_two_ways_is_never_let_past)
 {
     static const char *const uris[] = { "/static/../tickets", "//tickets", "/%2ftickets", "/static/%2e%2e/tickets",
-                                        "/tickets;a", NULL };
+                                        "/tickets;a", "/Tickets", "/t%69CKETS/7", NULL };
     struct gate_rule v[] = { { NOTHING, .queue = T("") },
                                  { NOTHING, .queue = T("tickets") },
                                  { NOTHING, .queue = T("") } };
@@ -92,6 +92,7 @@ Test(gate_rules, a_request_that_can_be_read_in_two_ways_is_never_let_past)
     for (size_t i = 0; i < ARRAY_LEN(uris); i++)
         cr_expect_str_eq(room(uris[i], "h", "GET", NULL, ""), "tickets", "%s", uris[i] != NULL ? uris[i] : "-");
     cr_expect_str_eq(room("/about", "h", "GET", NULL, ""), "");
+    cr_expect_str_eq(room("/STATIC/a.css", "h", "GET", NULL, ""), "", "by the last rule, as any");
 }
 
 Test(gate_rules, headers_cookies_addresses_and_countries)
@@ -128,11 +129,12 @@ Test(gate_rules, addresses_of_a_file_are_read_again_and_a_bad_file_changes_nothi
     struct gate_rule v[] = { { NOTHING, .queue = T("") } };
 
     v[0].address_file = path;
-    fputs("# office\n  192.0.2.0/24   # Vienna\n\n2001:db8::/32\n", f);
+    fputs("# office\r\n  192.0.2.0/24   # Vienna\n\n2001:db8::/32, 203.0.113.9\n", f);
     fflush(f);
     cr_assert_eq(load(v, 1), 0, "%s", e.text);
     cr_expect_str_eq(room("/", "h", "GET", "192.0.2.9", ""), "");
     cr_expect_str_eq(room("/", "h", "GET", "2001:db8::9", ""), "");
+    cr_expect_str_eq(room("/", "h", "GET", "203.0.113.9", ""), "");
     cr_expect_str_eq(room("/", "h", "GET", "198.51.100.1", ""), "-");
     fputs("198.51.100.7/8\n", f);
     fflush(f);

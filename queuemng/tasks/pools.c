@@ -116,14 +116,16 @@ int pool_takes_calls(const struct mng *m, const char *queue, const char *key, st
                          "%s has no endpoint", key, queue, p->def.match);
 }
 
-/* The end of a task is told by a call: the queue that notify names must have an endpoint. */
-static int check_notify(const struct mng *m, const struct pool_def *d, struct err *e)
+/* The end of a task is told by a call: the queue that notify names must have an endpoint. Leaves alone what it has
+ * already, as check_least(). */
+static int check_notify(const struct mng *m, const struct mpool *p, const struct pool_def *d, struct err *e)
 {
+    bool same = p != NULL && strcmp(p->def.notify, d->notify) == 0;
     int rc = 0;
 
     if (!pool_notify_on_ok(d))
         return err_set(e, SQ_EINVAL, "pool %s: notify_on: [end], or [start, end]", d->match);
-    if (d->notify[0] != 0)
+    if (!same && d->notify[0] != 0)
         rc = pool_takes_calls(m, d->notify, "notify", e);
     return rc < 0 ? err_wrap(e, "pool %s", d->match) : 0;
 }
@@ -179,7 +181,7 @@ int pool_define(struct mng *m, void *pool, const void *def, struct err *e)
     struct mpool *p = pool;
     struct pool_def fit = *d; /* texts and lists are d's */
     const struct mendpoint *x = defined_find(m, DEF_ENDPOINT, d->endpoint);
-    int rc = check_notify(m, d, e);
+    int rc = check_notify(m, p, d, e);
 
     if (d->endpoint[0] != 0 && x == NULL)
         return err_set(e, SQ_EINVAL, "pool %s: there is no endpoint %s", d->match, d->endpoint);
@@ -205,18 +207,29 @@ static void remove_part(struct mng *m, struct mpart *x)
     part_leave(m, no, n, 0);
 }
 
+/* Refuses while others tell by its calls: nobody would hear of it. */
+static int check_told(const struct mng *m, const struct mpool *p, struct err *e)
+{
+    each_queue(m, q)
+        if (q->def.turn.queue != NULL && q->def.turn.queue[0] != '\0' && taker(m, q->def.turn.queue) == p)
+            return err_set(e, SQ_ECONFLICT, "pool %s: queue %s tells people of their turn by its calls "
+                           "(turn_notice). With final=true it is removed all the same", p->def.match, q->def.name);
+    each_pool(m, other)
+        if (other != p && other->def.notify[0] != '\0' && taker(m, other->def.notify) == p)
+            return err_set(e, SQ_ECONFLICT, "pool %s: pool %s tells the ends of its tasks by its calls "
+                           "(notify). With final=true it is removed all the same", p->def.match, other->def.match);
+    return 0;
+}
+
 int pool_may_remove(const struct mng *m, const void *pool, bool final, struct err *e)
 {
     const struct mpool *p = pool;
     struct part_status_row sum;
     bool known = pool_sum(p, &sum);
+    int rc = final ? 0 : check_told(m, p, e);
 
-    if (final)
-        return 0;
-    each_queue(m, q)
-        if (q->def.turn.queue != NULL && q->def.turn.queue[0] != '\0' && taker(m, q->def.turn.queue) == p)
-            return err_set(e, SQ_ECONFLICT, "pool %s: queue %s tells people of their turn by its calls "
-                           "(turn_notice). With final=true it is removed all the same", p->def.match, q->def.name);
+    if (final || rc < 0)
+        return rc;
     if (known && sum.scheduled + sum.waiting + sum.running + sum.schedules == 0)
         return 0;
     return err_set(e, SQ_ECONFLICT, "pool %s: its tasks and schedules would go with it: %llu wait, "

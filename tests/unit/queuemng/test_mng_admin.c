@@ -389,6 +389,29 @@ Test(admin, a_queue_of_the_configuration_may_tell_people_by_an_endpoint_of_it)
     end(&g);
 }
 
+/* The same of a pool that notifies: it is said before ends go untold, and a pause is not refused for it later. */
+Test(admin, an_endpoint_that_hears_of_the_ends_of_tasks_goes_only_with_final)
+{
+    struct rig g;
+
+    g_endpoints = "[{\"name\": \"hook\", \"url\": \"http://h/\"}]";
+    begin(&g, "[]");
+    cr_expect_eq(ask(&g, "PATCH", P "hook", "{\"notify\": \"hook\"}"), 200);
+    cr_expect_eq(ask(&g, "PUT", P "jobs", "{\"notify\": \"hook\"}"), 201);
+    cr_expect_eq(ask(&g, "DELETE", "/v1/admin/endpoints/hook", ""), 409);
+    cr_expect_str_eq(text(&g, "detail"), "pool hook: pool jobs tells the ends of its tasks by its calls "
+                                         "(notify). With final=true it is removed all the same");
+    cr_expect_eq(ask(&g, "PATCH", P "jobs", "{\"notify\": \"\"}"), 200);
+    cr_expect_eq(ask(&g, "DELETE", "/v1/admin/endpoints/hook", ""), 200, "its own ends hold nothing");
+
+    cr_expect_eq(ask(&g, "PUT", "/v1/admin/endpoints/hook", "{\"url\": \"http://h/\"}"), 201);
+    cr_expect_eq(ask(&g, "PATCH", P "jobs", "{\"notify\": \"hook\"}"), 200);
+    cr_expect_eq(ask_as(&g, true, "DELETE", "/v1/admin/endpoints/hook", "final=true", "", ""), 200);
+    cr_expect_eq(ask(&g, "PATCH", P "jobs", "{\"paused\": true}"), 200, "%s", text(&g, "detail"));
+    cr_expect_eq(ask(&g, "PATCH", P "jobs", "{\"notify\": \"other\"}"), 400);
+    end(&g);
+}
+
 Test(admin, epochs_grow_and_two_managers_cannot_share)
 {
     struct mng_service *second;

@@ -149,30 +149,30 @@ static void add_zones(const struct pool_def *d, struct rate_zones *z)
         (void)pool_key_limit(&k[i], z);
 }
 
-/* Zones are few: a task node has numbers for so many. */
-static int check_zones(const struct mng *m, const struct pool_def *pool, const struct key_pin *pin, struct err *e)
+static int pool_zones_known(const struct mng *m, const struct pool_def *d, struct err *e)
 {
-    const struct pool_key *k = pool != NULL ? pool->keys.v : NULL;
-    struct rate_zones z = { .n = 0 };
-    int rc = pin != NULL ? meters_known(m, &pin->limit.rates, e) : 0;
+    const struct cfg_list *rates[] = { &d->queue.rates, &d->key.rates, &d->subkey.rates };
+    const struct pool_key *k = d->keys.v;
+    int rc = 0;
 
-    if (pin != NULL)
-        (void)unit_rates_windows(&pin->limit.rates, &z);
-    if (pool != NULL && (meters_known(m, &pool->queue.rates, e) < 0 || meters_known(m, &pool->key.rates, e) < 0 ||
-                         meters_known(m, &pool->subkey.rates, e) < 0))
-        rc = SQ_EINVAL;
-    for (size_t i = 0; rc == 0 && pool != NULL && i < pool->keys.n; i++)
+    for (size_t i = 0; rc == 0 && i < TASK_KEY_LEVELS; i++)
+        rc = meters_known(m, rates[i], e);
+    for (size_t i = 0; rc == 0 && i < d->keys.n; i++)
         rc = meters_known(m, &k[i].limit.rates, e);
-    if (rc < 0)
-        return rc;
-    if (pool != NULL)
-        add_zones(pool, &z);
+    return rc;
+}
+
+/* Zones are few: a task node has numbers for so many. z: those of a new definition, which comes in the place of `old`. */
+static int check_zones(const struct mng *m, const void *old, struct rate_zones *z, struct err *e)
+{
     each_pool(m, p)
-        add_zones(&p->def, &z);
+        if (p != old)
+            add_zones(&p->def, z);
     each_pin(m, x)
-        (void)unit_rates_windows(&x->def.limit.rates, &z);
-    return !z.full ? 0 : err_set(e, SQ_ECONFLICT, "rates: zone: calendar windows of queues and keys have %u zones, as many "
-                                 "as may be", RATE_ZONES_MAX);
+        if (x != old)
+            (void)unit_rates_windows(&x->def.limit.rates, z);
+    return !z->full ? 0 : err_set(e, SQ_ECONFLICT, "rates: zone: calendar windows of queues and keys have %u zones, as many "
+                                  "as may be", RATE_ZONES_MAX);
 }
 
 int pool_define(struct mng *m, void *pool, const void *def, struct err *e)
@@ -180,6 +180,7 @@ int pool_define(struct mng *m, void *pool, const void *def, struct err *e)
     const struct pool_def *d = def;
     struct mpool *p = pool;
     struct pool_def fit = *d; /* texts and lists are d's */
+    struct rate_zones zones = { .n = 0 };
     const struct mendpoint *x = defined_find(m, DEF_ENDPOINT, d->endpoint);
     int rc = check_notify(m, p, d, e);
 
@@ -188,7 +189,11 @@ int pool_define(struct mng *m, void *pool, const void *def, struct err *e)
     if (rc == 0 && x != NULL)
         rc = check_least(p, d, x, e);
     if (rc == 0)
-        rc = check_zones(m, d, NULL, e);
+        rc = pool_zones_known(m, d, e);
+    if (rc < 0)
+        return rc;
+    add_zones(d, &zones);
+    rc = check_zones(m, p, &zones, e);
     if (rc < 0)
         return rc;
     if (p != NULL && fit.partitions == 0)
@@ -396,10 +401,14 @@ int pin_define(struct mng *m, void *pin, const void *def, struct err *e)
 {
     const struct key_pin *d = def;
     struct mpin *x = pin;
+    struct rate_zones zones = { .n = 0 };
     int rc = x == NULL ? may_add(m, d, e) : 0;
 
     if (rc == 0)
-        rc = check_zones(m, NULL, d, e);
+        rc = meters_known(m, &d->limit.rates, e);
+    (void)unit_rates_windows(&d->limit.rates, &zones);
+    if (rc == 0)
+        rc = check_zones(m, x, &zones, e);
     if (rc < 0 || (x != NULL && defined_equals(DEF_PIN, x, d)))
         return rc;
     if (x != NULL)

@@ -359,6 +359,47 @@ Test(mng_tasks, units_of_a_calendar_window_are_given_once)
     done(r);
 }
 
+static bool any_zone(void *ctx, const char *zone, int64_t at_s, int32_t *offset_s)
+{
+    (void)ctx;
+    (void)zone;
+    (void)at_s;
+    *offset_s = 0;
+    return true;
+}
+
+/* As many zones as may be: n keys with one each, and `last` of the queue. */
+static int pool_of_zones(struct pr *r, const char *name, unsigned n, const char *last, struct err *e)
+{
+    char text[8192];
+    int at = snprintf(text, sizeof(text), "{\"match\": \"%s\", \"queue\": {\"rates\": [{\"units\": 1, \"window\": "
+                      "\"calendar\", \"zone\": \"%s\"}]}, \"keys\": [", name, last);
+
+    for (unsigned i = 0; i < n; i++)
+        at += snprintf(text + at, sizeof(text) - (size_t)at, "%s{\"match\": \"k%u\", \"rates\": [{\"units\": 1, "
+                       "\"window\": \"calendar\", \"zone\": \"Z/%u\"}]}", i > 0 ? ", " : "", i, i);
+    snprintf(text + at, sizeof(text) - (size_t)at, "]}");
+    return pr_pool(r, text, e);
+}
+
+Test(mng_tasks, zones_have_a_bound_and_one_comes_in_the_place_of_another)
+{
+    static const struct zones zones = { any_zone, NULL };
+    struct pr *r = rig(1, "{\"match\": \"*\"}");
+    struct err e = { 0 };
+
+    r->m->opts.zones = &zones;
+    cr_assert_eq(pool_of_zones(r, "x", RATE_ZONES_MAX - 1, "A", &e), 0, "%s", e.text);
+    cr_expect_eq(pool_of_zones(r, "y", 0, "B", &e), SQ_ECONFLICT);
+    cr_expect_str_eq(e.text, "rates: zone: calendar windows of queues and keys have 31 zones, as many as may be");
+    cr_expect_eq(pool_of_zones(r, "y", 0, "A", &e), 0, "%s", e.text);
+    cr_expect_eq(pool_of_zones(r, "x", RATE_ZONES_MAX - 1, "B", &e), SQ_ECONFLICT, "another pool has it");
+    cr_expect_eq(pool_of_zones(r, "x", RATE_ZONES_MAX - 2, "A", &e), 0, "%s", e.text);
+    cr_expect_eq(pool_of_zones(r, "y", 0, "B", &e), 0, "%s", e.text);
+    cr_expect_eq(pool_of_zones(r, "y", 0, "C", &e), 0, "%s", e.text);
+    done(r);
+}
+
 #define WINDOW(units, per) "{\"units\": " #units ", \"per\": \"" per "\", \"window\": \"calendar\"}"
 
 /* J28: else each change of another rate would give the whole window once more. */

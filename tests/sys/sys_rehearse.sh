@@ -102,6 +102,7 @@ starts() { grep -qs event= "$DIR"/tmp/*/router.log; }
 for signal in TERM HUP KILL; do
     TMPDIR=$DIR/tmp env --default-signal=HUP "$BIN/segqctl" measure --for 60 >"$DIR/out" 2>&1 & # nohup ignores it
     H=$!
+    helpers+=("$H")
     wait_for 10 "another one begins" starts
     if [ $signal != KILL ]; then
         kill -$signal "$H"

@@ -55,8 +55,7 @@ later=$(submit dated '{"key":"u","payload":3}' | field task)
 check_eq "  and what was taken counts" "$(dated 0s)" none
 for _ in 1 2 3 4; do submit dated '{"key":"t","payload":1,"cost":30}' | field task >>"$DIR/dated"; done
 while ! grep -q ^none "$DIR/over" 2>/dev/null; do dated 5s; done >"$DIR/worker" 2>&1 &
-worker=$!
-helper $worker
+helpers+=($!)
 
 # ---- bad input
 for bad in 0 -1 1000000001 '"many"' 1.5; do

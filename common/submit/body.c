@@ -78,39 +78,45 @@ static bool read_unique(const struct json_member *m, struct json_scan *s, void *
 }
 
 /* A list of strings becomes "a,b", written where the list stood. */
-static bool read_texts(const struct json_member *m, struct json_scan *s, void *to, bool (*ok)(const char *, size_t))
+static bool read_texts(const struct json_member *m, struct json_scan *s, void *to,
+                       bool (*take)(void *to, struct slice one))
 {
-    struct slice *all = to, one;
-    bool first = true, good = json_scan_peek(s) == '[';
-    int64_t n = 0;
-    char *w = s->p;
+    *(struct slice *)to = (struct slice){ s->p, 0 };
+    return json_list(m, s, to, take);
+}
 
-    if (!good || !json_scan_enter(s, '[')) {
-        (void)json_scan_value(s, &one);
+static void put_text(struct slice *all, struct slice one)
+{
+    if (all->n > 0)
+        all->p[all->n++] = ',';
+    memmove(all->p + all->n, one.p, one.n);
+    all->n += one.n;
+}
+
+static bool take_label(void *to, struct slice one)
+{
+    if (!label_ok(one.p, one.n))
         return false;
-    }
-    all->p = w;
-    while (json_scan_item(s, &first)) {
-        good = json_string_or_skip(s, &one) && good && n < m->most && ok(one.p, one.n);
-        if (!good)
-            continue;
-        if (n++ > 0)
-            *w++ = ',';
-        memmove(w, one.p, one.n);
-        w += one.n;
-    }
-    all->n = (size_t)(w - all->p);
-    return good && n >= m->least;
+    put_text(to, one);
+    return true;
+}
+
+static bool take_queue(void *to, struct slice one)
+{
+    if (!queue_name_ok(one.p, one.n))
+        return false;
+    put_text(to, one);
+    return true;
 }
 
 static bool read_labels(const struct json_member *m, struct json_scan *s, void *to)
 {
-    return read_texts(m, s, to, label_ok);
+    return read_texts(m, s, to, take_label);
 }
 
 static bool read_queues(const struct json_member *m, struct json_scan *s, void *to)
 {
-    return read_texts(m, s, to, queue_name_ok);
+    return read_texts(m, s, to, take_queue);
 }
 
 bool task_body_keeps_or_drops(const struct task_body *b)

@@ -91,6 +91,22 @@ bool json_word(const struct json_member *m, struct json_scan *s, void *to)
     return false;
 }
 
+bool json_list(const struct json_member *m, struct json_scan *s, void *to,
+               bool (*take)(void *to, struct slice one))
+{
+    bool first = true, good = json_scan_peek(s) == '[';
+    struct slice one;
+    int64_t n = 0;
+
+    if (!good || !json_scan_enter(s, '[')) {
+        (void)json_scan_value(s, &one);
+        return false;
+    }
+    for (; json_scan_item(s, &first); n++)
+        good = json_string_or_skip(s, &one) && good && n < m->most && take(to, one);
+    return good && n >= m->least;
+}
+
 bool json_truth(const struct json_member *m, struct json_scan *s, void *to)
 {
     struct slice raw = { 0 };

@@ -59,6 +59,11 @@ bool json_moment(const struct json_member *m, struct json_scan *s, void *to);
 bool json_span(const struct json_member *m, struct json_scan *s, void *to);
 bool json_truth(const struct json_member *m, struct json_scan *s, void *to);
 
+/* A list of m->least to m->most strings, each of which `take` takes; behind one that it refuses, or that
+ * is no string, the others are passed over: false. */
+bool json_list(const struct json_member *m, struct json_scan *s, void *to,
+               bool (*take)(void *to, struct slice one));
+
 /* A string; another value is passed over: false. */
 bool json_string_or_skip(struct json_scan *s, struct slice *t);
 /* Visible ASCII, which answers and logs may repeat. */

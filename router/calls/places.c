@@ -309,31 +309,23 @@ struct said { /* slices point into the request's bytes */
     struct slice queue[PLACES_MAX];
 };
 
-static bool is_there(const struct said *b, struct slice name)
+/* to: n. */
+static bool take_queue(void *to, struct slice one)
 {
+    struct said *b = container_of(to, struct said, n);
+
     for (unsigned i = 0; i < b->n; i++)
-        if (b->queue[i].n == name.n && memcmp(b->queue[i].p, name.p, name.n) == 0)
-            return true;
-    return false;
+        if (b->queue[i].n == one.n && memcmp(b->queue[i].p, one.p, one.n) == 0)
+            return false;
+    if (!api_is_name(one.p, one.n))
+        return false;
+    b->queue[b->n++] = one;
+    return true;
 }
 
 static bool read_queues(const struct json_member *m, struct json_scan *s, void *to)
 {
-    struct said *b = container_of(to, struct said, n);
-    bool first = true, good = json_scan_peek(s) == '[';
-    struct slice one;
-
-    if (!good || !json_scan_enter(s, '[')) {
-        (void)json_scan_value(s, &one);
-        return false;
-    }
-    while (json_scan_item(s, &first)) {
-        good = json_string_or_skip(s, &one) && good && b->n < m->most && api_is_name(one.p, one.n) &&
-               !is_there(b, one);
-        if (good)
-            b->queue[b->n++] = one;
-    }
-    return good && b->n >= m->least;
+    return json_list(m, s, to, take_queue);
 }
 
 static const char *const clients[CLIENT_NCLASSES] = { [CLIENT_GAME] = "game",

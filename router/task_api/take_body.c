@@ -6,35 +6,24 @@
 #include "common/task/queue_name.h"
 #include "common/submit/body.h"
 
-static bool is_there(const struct take_body *b, struct slice name)
-{
-    uint32_t i = 0;
-
-    while (i < b->n_queues && (strlen(b->queue[i]) != name.n || memcmp(b->queue[i], name.p, name.n) != 0))
-        i++;
-    return i < b->n_queues;
-}
-
 /* to: n_queues. */
-static bool read_queues(const struct json_member *m, struct json_scan *s, void *to)
+static bool take_queue(void *to, struct slice one)
 {
     struct take_body *b = container_of(to, struct take_body, n_queues);
-    bool first = true, good = json_scan_peek(s) == '[';
-    struct slice one;
 
-    if (!good || !json_scan_enter(s, '[')) {
-        (void)json_scan_value(s, &one);
+    for (uint32_t i = 0; i < b->n_queues; i++)
+        if (slice_is(one, b->queue[i]))
+            return false;
+    if (!queue_name_ok(one.p, one.n))
         return false;
-    }
-    while (json_scan_item(s, &first)) {
-        good = json_string_or_skip(s, &one) && good && b->n_queues < m->most &&
-               queue_name_ok(one.p, one.n) && !is_there(b, one);
-        if (!good)
-            continue;
-        memcpy(b->queue[b->n_queues], one.p, one.n);
-        b->queue[b->n_queues++][one.n] = '\0';
-    }
-    return good && b->n_queues > 0;
+    memcpy(b->queue[b->n_queues], one.p, one.n);
+    b->queue[b->n_queues++][one.n] = '\0';
+    return true;
+}
+
+static bool read_queues(const struct json_member *m, struct json_scan *s, void *to)
+{
+    return json_list(m, s, to, take_queue);
 }
 
 #define AT(m) offsetof(struct take_body, m)

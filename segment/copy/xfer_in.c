@@ -282,14 +282,11 @@ static int reserve(struct xfer_in *x, struct contents *b)
 {
     uint32_t i = 0;
     const struct subject *s;
-    const struct contact *c;
 
     if (sessions_reserve(&b->released, x->n_recs) < 0 ||
-        reloc_list_reserve(&b->relocs, x->relocs.n) < 0)
+        reloc_list_reserve(&b->relocs, x->relocs.n) < 0 ||
+        contacts_put_all(&b->contacts, &x->contacts) < 0)
         return SQ_ENOMEM;
-    for (uint32_t k = 0; (c = contacts_next(&x->contacts, &k)) != NULL;)
-        if (contacts_put(&b->contacts, c) < 0)
-            return SQ_ENOMEM;
     /* Subjects and contacts may stay if a later one fails: their tickets do not clash with ours. */
     while ((s = subjects_next(&x->subjects, &i)) != NULL)
         if (subjects_by_ticket(&b->subjects, s->id) == NULL &&

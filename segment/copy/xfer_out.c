@@ -157,6 +157,18 @@ static struct msg_copy_extra *new_extra(struct xfer_out *x, struct outbox *out,
     return &m->copy_extra;
 }
 
+/* Memory of n rows; NULL: there is none. */
+static void *rows(struct xfer_out *x, struct outbox *out, size_t n, size_t size)
+{
+    void *v = arena_array(&out->mem, n, size);
+
+    if (v == NULL) {
+        out->failed = true;
+        x->seq++; /* the gap makes the target refuse */
+    }
+    return v;
+}
+
 /* The returning come first, in their order; then the others, in any. */
 static const struct session *next_session(struct xfer_out *x, const struct contents *b)
 {
@@ -175,16 +187,13 @@ static const struct session *next_session(struct xfer_out *x, const struct conte
 static bool send_sessions(struct xfer_out *x, const struct contents *b,
                           const struct xfer_time *tm, struct outbox *out, peer_no peer)
 {
-    struct session_rec *v = arena_array(&out->mem, XFER_SESSION_MAX, sizeof(*v));
+    struct session_rec *v = rows(x, out, XFER_SESSION_MAX, sizeof(*v));
     struct msg_copy_extra *e;
     const struct session *s;
     uint32_t n = 0;
 
-    if (v == NULL) {
-        out->failed = true;
-        x->seq++; /* the gap makes the target refuse */
+    if (v == NULL)
         return false;
-    }
     while (n < XFER_SESSION_MAX && (s = next_session(x, b)) != NULL)
         v[n++] = (struct session_rec) {
             .seg = s->id.seg,
@@ -236,16 +245,13 @@ static bool send_reloc(struct xfer_out *x, const struct contents *b, struct outb
 static bool send_subjects(struct xfer_out *x, const struct contents *b, struct outbox *out,
                           peer_no peer)
 {
-    struct subject_rec *v = arena_array(&out->mem, XFER_SUBJECT_MAX, sizeof(*v));
+    struct subject_rec *v = rows(x, out, XFER_SUBJECT_MAX, sizeof(*v));
     const struct subject *s;
     struct msg_copy_extra *e;
     uint32_t n = 0;
 
-    if (v == NULL) {
-        out->failed = true;
-        x->seq++; /* the gap makes the target refuse */
+    if (v == NULL)
         return false;
-    }
     while (n < XFER_SUBJECT_MAX && (s = subjects_next(&b->subjects, &x->cursor)) != NULL)
         v[n++] = (struct subject_rec) {
             .seg = s->id.seg,
@@ -267,16 +273,13 @@ static bool send_subjects(struct xfer_out *x, const struct contents *b, struct o
 static bool send_contacts(struct xfer_out *x, const struct contents *b, struct outbox *out,
                           peer_no peer)
 {
-    struct contact_rec *v = arena_array(&out->mem, XFER_CONTACT_MAX, sizeof(*v));
+    struct contact_rec *v = rows(x, out, XFER_CONTACT_MAX, sizeof(*v));
     const struct contact *c;
     struct msg_copy_extra *e;
     uint32_t n = 0;
 
-    if (v == NULL) {
-        out->failed = true;
-        x->seq++; /* the gap makes the target refuse */
+    if (v == NULL)
         return false;
-    }
     while (n < XFER_CONTACT_MAX && (c = contacts_next(&b->contacts, &x->cursor)) != NULL)
         v[n++] = (struct contact_rec) {
             .seg = c->id.seg,

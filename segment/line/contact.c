@@ -78,6 +78,16 @@ int contacts_put(struct contacts *s, const struct contact *x)
     return 0;
 }
 
+int contacts_put_all(struct contacts *s, const struct contacts *from)
+{
+    const struct contact *x;
+
+    for (uint32_t i = 0; (x = contacts_next(from, &i)) != NULL;)
+        if (contacts_put(s, x) < 0)
+            return SQ_ENOMEM;
+    return 0;
+}
+
 struct contact *contacts_find_known(const struct contacts *s, struct ticket_id id)
 {
     uint32_t i = ticket_idx_find(&s->by_ticket, s->v, id);

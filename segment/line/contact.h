@@ -34,6 +34,8 @@ void contacts_init(struct contacts *s);
 void contacts_fini(struct contacts *s); /* empty, as after init */
 /* 0 or SQ_ENOMEM (nothing has changed). x->sealed is copied; one of the same ticket is replaced. */
 SQ_CHECK int contacts_put(struct contacts *s, const struct contact *x);
+/* The same with all of another table; SQ_ENOMEM: some of them. */
+SQ_CHECK int contacts_put_all(struct contacts *s, const struct contacts *from);
 struct contact *contacts_find_known(const struct contacts *s, struct ticket_id id);
 /* NULL: this ticket has none. Most lines have none at all. */
 static inline struct contact *contacts_find(const struct contacts *s, struct ticket_id id)

@@ -303,16 +303,6 @@ static int take_subjects(struct seg *g, const struct stage *s)
     return 0;
 }
 
-static int take_contacts(struct seg *g, const struct stage *s)
-{
-    const struct contact *x;
-
-    for (uint32_t i = 0; (x = contacts_next(&s->contacts, &i)) != NULL;)
-        if (contacts_put(&g->b.contacts, x) < 0)
-            return SQ_ENOMEM;
-    return 0;
-}
-
 static int take_relocs(struct segtab *t, struct seg *g, struct stage *s)
 {
     if (reloc_list_reserve(&g->b.relocs, s->relocs.n) < 0)
@@ -344,7 +334,7 @@ static int take_stage(struct segtab *t, struct seg *g)
     if (rc == 0)
         rc = take_subjects(g, s);
     if (rc == 0)
-        rc = take_contacts(g, s);
+        rc = contacts_put_all(&g->b.contacts, &s->contacts);
     if (rc == 0)
         rc = take_relocs(t, g, s);
     stage_reset(s);

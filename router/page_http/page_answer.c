@@ -302,14 +302,14 @@ static void gone(struct router *r, struct rflow *rf, const struct route_queue *q
     }
 }
 
-/* The name has a place already, with another device. */
-static void alien(struct router *r, struct rflow *rf, const struct route_queue *q)
+void page_show_alien(struct router *r, const struct page_ask *a, const struct route_queue *q,
+                     const struct token *t)
 {
-    struct page_view v = page_view_of(r, rf->page, q, PAGE_OTHER_DEVICE);
+    struct page_view v = page_view_of(r, a, q, PAGE_OTHER_DEVICE);
 
     r->counts.other_device++;
-    v.ticket_seg = rf->flow.token.seg;
-    v.ticket_number = rf->flow.token.number;
+    v.ticket_seg = t->seg;
+    v.ticket_number = t->number;
     page_show(r, &v);
 }
 
@@ -323,7 +323,7 @@ void page_done(struct router *r, struct rflow *rf)
 
     assert(a != NULL && f->todo == FLOW_DONE);
     if (ok && f->kind == FLOW_JOIN && f->token.device != 0 && device_is_alien(r, rf)) {
-        alien(r, rf, q);
+        page_show_alien(r, a, q, &f->token); /* place of that name */
         return;
     }
     if (ok && f->kind == FLOW_JOIN && f->token.device != 0)

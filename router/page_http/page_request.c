@@ -29,7 +29,7 @@ struct asked { /* content of a request */
     struct token others; /* device 0: none; a ticket that works with another device */
     bool takes;          /* may be taken over by this one, */
     bool linked;         /* by a link */
-    char text[TOKEN_TEXT_LEN]; /* text of the token, else of others */
+    char text[TOKEN_TEXT_LEN + 1]; /* text of the token, else of others */
     struct join_body join; /* body that it joins with */
     unsigned lane;
 };
@@ -289,11 +289,7 @@ static void read_link(struct router *r, struct asked *x)
  * keeps no cookies. A browser over plain http, which does not say that it looks, comes again with it. */
 static void take_by_cookie(struct router *r, struct httpd_req *req, struct asked *x)
 {
-    char text[TOKEN_TEXT_LEN + 1];
-
-    memcpy(text, x->text, TOKEN_TEXT_LEN);
-    text[TOKEN_TEXT_LEN] = '\0';
-    page_ticket_cookie(r, x->a, text, 0);
+    page_ticket_cookie(r, x->a, x->text, 0);
     page_send_back(r, x->a, "");
     router_answer(r, req);
 }
@@ -301,24 +297,15 @@ static void take_by_cookie(struct router *r, struct httpd_req *req, struct asked
 /* The place is shown as soon as this router's map says that it is this device's. */
 static void take_over(struct router *r, struct httpd_req *req, struct asked *x)
 {
-    char text[TOKEN_TEXT_LEN + 1];
-
-    memcpy(text, x->text, TOKEN_TEXT_LEN);
-    text[TOKEN_TEXT_LEN] = '\0';
     device_take(r, req, x->q, &x->others);
-    page_ticket_cookie(r, x->a, text, 0);
+    page_ticket_cookie(r, x->a, x->text, 0);
     show(r, req, x, PAGE_UNAVAILABLE, 1000);
 }
 
 /* The ticket belongs to another device: nobody joins anew by looking. */
 static void show_other(struct router *r, struct httpd_req *req, struct asked *x)
 {
-    struct page_view v = page_view_of(r, x->a, x->queue, PAGE_OTHER_DEVICE);
-
-    r->counts.other_device++;
-    v.ticket_seg = x->others.seg;
-    v.ticket_number = x->others.number;
-    page_show(r, &v);
+    page_show_alien(r, x->a, x->queue, &x->others);
     router_answer(r, req);
 }
 

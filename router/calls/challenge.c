@@ -250,16 +250,13 @@ bool challenge_passes(struct router *r, struct httpd_req *req, const struct http
     case WAY_SITE:
         return site_check(r, req, q, queue, b, &x.work, then);
     case WAY_ASK:
-        api_challenge(&r->ans, x.text, x.n, router_request_id(r));
+    case WAY_TOO_FAST: /* n 0 */
+        work_answer(r, x.text, x.n);
         break;
     case WAY_REFUSED:
         if (!router_may_pass(r, req, LIMIT_BAD))
             return false;
         api_problem(&r->ans, problem_of[x.state], why_not[x.state], router_request_id(r));
-        break;
-    case WAY_TOO_FAST:
-        api_too_fast(&r->ans, 1000, "too many challenges were asked for from this network in this second",
-                     router_request_id(r));
         break;
     case WAY_SUSPECT:
         api_problem_later(&r->ans, API_SUSPECT_NETWORK,

@@ -84,16 +84,20 @@ static void say(struct router *r, struct httpd_req *req, enum site_result what, 
     router_answer(r, req);
 }
 
-static void ask_for_work(struct router *r, struct httpd_req *req, const struct site_work *w)
+void work_answer(struct router *r, const char *text, size_t n)
 {
-    char text[CHALLENGE_TEXT_MAX];
-    size_t n = door_challenge(&r->door, &w->ask, &w->terms, w->level, text);
-
     if (n > 0)
         api_challenge(&r->ans, text, n, router_request_id(r));
     else
         api_too_fast(&r->ans, 1000, "too many challenges were asked for from this network in this second",
                      router_request_id(r));
+}
+
+static void ask_for_work(struct router *r, struct httpd_req *req, const struct site_work *w)
+{
+    char text[CHALLENGE_TEXT_MAX];
+
+    work_answer(r, text, door_challenge(&r->door, &w->ask, &w->terms, w->level, text));
     router_answer(r, req);
 }
 

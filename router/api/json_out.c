@@ -12,6 +12,16 @@ void out_u64(struct buf *b, const char *before, uint64_t v)
     buf_u64(b, v);
 }
 
+void out_id(struct buf *b, const char *before, uint64_t part, uint64_t no)
+{
+    buf_str(b, before);
+    buf_byte(b, '"');
+    buf_u64(b, part);
+    buf_byte(b, '-');
+    buf_u64(b, no);
+    buf_byte(b, '"');
+}
+
 void out_or_null(struct buf *b, const char *before, int64_t v)
 {
     buf_str(b, before);

@@ -8,6 +8,7 @@
 #define ADD(b, lit) buf_append(b, lit, sizeof(lit) - 1)
 
 void out_u64(struct buf *b, const char *before, uint64_t v);
+void out_id(struct buf *b, const char *before, uint64_t part, uint64_t no); /* quoted: "3-77" */
 void out_or_null(struct buf *b, const char *before, int64_t v); /* null for -1 */
 void out_word(struct buf *b, const char *before, const char *word); /* quoted; needs no escapes */
 void out_text(struct buf *b, const char *before, const char *text); /* json_ascii() */

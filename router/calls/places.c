@@ -66,9 +66,8 @@ static void put_place(struct router *r, struct buf *b, const struct places *p, u
         out_or_null(b, ",\"eta_s\":",
                     v->position != 0 ? api_eta_s(v->position, api_lane_stats(&t)) : -1);
     }
-    out_u64(b, ",\"ticket\":\"", v->token.seg);
-    out_u64(b, "-", v->token.number);
-    ADD(b, "\"}");
+    out_id(b, ",\"ticket\":", v->token.seg, v->token.number);
+    ADD(b, "}");
 }
 
 /* The soonest of what its places were told; one that is unknown, or admitted at its join: soon. */

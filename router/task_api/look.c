@@ -460,11 +460,8 @@ static uint8_t chain_of(const struct msg_task_get_ans *m)
  * this one's token has no right to that one's result. */
 static void add_chain(struct buf *b, const struct task_name *t, const struct msg_task_get_ans *m)
 {
-    if (m->after_no != 0) {
-        out_u64(b, ",\"after\":\"", m->after_part);
-        out_u64(b, "-", m->after_no);
-        ADD(b, "\"");
-    }
+    if (m->after_no != 0)
+        out_id(b, ",\"after\":", m->after_part, m->after_no);
     if (m->then == CHAIN_NONE)
         return;
     out_text(b, ",\"then\":{\"state\":", chain_state_word(chain_of(m)));

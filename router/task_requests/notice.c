@@ -230,19 +230,16 @@ static void put_time(struct buf *b, const char *before, int64_t ms)
 /* Writes all that the receiver gets. */
 static bool turn_body(struct router *r, struct buf *b, const char *queue, const struct msg_turn *m)
 {
-    char plain[TOKEN_TEXT_LEN + CONTACT_MAX + 1], token[TOKEN_TEXT_LEN + 1];
+    char plain[TOKEN_TEXT_LEN + CONTACT_MAX + 1];
 
     if (contact_open(&r->keys, m->sealed, m->n_sealed, plain) < 0)
         return false;
-    memcpy(token, plain, TOKEN_TEXT_LEN);
-    token[TOKEN_TEXT_LEN] = '\0';
     out_word(b, "{\"type\":", m->word == TURN_NOW ? "turn.now" : "turn.soon");
     put_time(b, ",\"timestamp\":", m->at_ms);
     out_word(b, ",\"data\":{\"queue\":", queue);
-    out_u64(b, ",\"ticket\":\"", m->seg);
-    out_u64(b, "-", m->number);
-    out_word(b, "\",\"token\":", token);
-    out_bytes(b, ",\"contact\":", plain + TOKEN_TEXT_LEN, strlen(plain + TOKEN_TEXT_LEN));
+    out_id(b, ",\"ticket\":", m->seg, m->number);
+    out_bytes(b, ",\"token\":\"", plain, TOKEN_TEXT_LEN);
+    out_bytes(b, "\",\"contact\":", plain + TOKEN_TEXT_LEN, strlen(plain + TOKEN_TEXT_LEN));
     if (m->until_ms != 0)
         put_time(b, ",\"until\":", m->until_ms);
     ADD(b, "}}");

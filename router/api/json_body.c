@@ -10,14 +10,14 @@ struct said { /* slices point into the request's bytes */
     struct slice subject, lane, claim, altcha;
 };
 
-static const char *const clients[CLIENT_NCLASSES] = { [CLIENT_GAME] = "game",
-                                                      [CLIENT_MOBILE] = "mobile",
-                                                      [CLIENT_BROWSER] = "browser" };
+const char *const join_clients[CLIENT_NCLASSES] = { [CLIENT_GAME] = "game",
+                                                    [CLIENT_MOBILE] = "mobile",
+                                                    [CLIENT_BROWSER] = "browser" };
 
 #define TEXT(name, most, how, must)                                                      \
     { #name, offsetof(struct said, name), 1, most, how, RANGE_BYTES, NULL, must }
 static const struct json_member members[] = {
-    { "client", offsetof(struct said, client), 0, CLIENT_NCLASSES, json_word, RANGE_UNSAID, clients,
+    { "client", offsetof(struct said, client), 0, CLIENT_NCLASSES, json_word, RANGE_UNSAID, join_clients,
       " must be browser, mobile or game" },
     TEXT(subject, SUBJECT_MAX_LEN, json_words, " must be a string without control characters,"),
     TEXT(lane, NAME_MAX_LEN, json_text, " must be a string"),

@@ -27,6 +27,8 @@ struct join_body {
     char *altcha; /* likewise, altcha_len: answer to a challenge, in the request's bytes */
 };
 
+extern const char *const join_clients[CLIENT_NCLASSES]; /* words of `client` */
+
 /* False: *e says why. An empty text: all defaults. It is read where it lies, and changed by that. */
 SQ_CHECK bool body_join(struct join_body *b, struct slice text, struct body_error *e);
 

@@ -327,13 +327,10 @@ static bool read_queues(const struct json_member *m, struct json_scan *s, void *
     return json_list(m, s, to, take_queue);
 }
 
-static const char *const clients[CLIENT_NCLASSES] = { [CLIENT_GAME] = "game",
-                                                      [CLIENT_MOBILE] = "mobile",
-                                                      [CLIENT_BROWSER] = "browser" };
 static const struct json_member members[] = {
     { "queues", offsetof(struct said, n), 2, PLACES_MAX, read_queues, RANGE_UNSAID, NULL,
       " must be a list of 2 to 8 names of queues, each once" },
-    { "client", offsetof(struct said, client), 0, CLIENT_NCLASSES, json_word, RANGE_UNSAID, clients,
+    { "client", offsetof(struct said, client), 0, CLIENT_NCLASSES, json_word, RANGE_UNSAID, join_clients,
       " must be browser, mobile or game" },
 };
 

@@ -73,6 +73,14 @@ uint8_t *buf_reserve(struct buf *b, size_t n)
     return b->data + b->len;
 }
 
+void buf_percent(struct buf *b, uint8_t c)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    char t[] = { '%', hex[c >> 4], hex[c & 15] };
+
+    buf_append(b, t, sizeof(t));
+}
+
 void buf_u64(struct buf *b, uint64_t v)
 {
     uint8_t *to = buf_room(b, DECIMAL_ROOM);

@@ -49,6 +49,7 @@ static inline void buf_byte(struct buf *b, uint8_t c)
 {
     buf_append(b, &c, 1);
 }
+void buf_percent(struct buf *b, uint8_t c);          /* %XX */
 void buf_u64(struct buf *b, uint64_t v);            /* decimal digits */
 void buf_i64(struct buf *b, int64_t v);
 void buf_printf(struct buf *b, const char *fmt, ...) SQ_PRINTF(2, 3); /* not on hot paths */

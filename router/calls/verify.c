@@ -127,20 +127,15 @@ static const char *read_asked(struct router *r, const struct httpd_req *req, str
 
 static void put_escaped(struct buf *b, struct slice s)
 {
-    static const char hex[] = "0123456789ABCDEF";
-
     for (size_t i = 0; i < s.n; i++) {
         uint8_t c = (uint8_t)s.p[i];
         bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                      (c >= '0' && c <= '9') || (c != 0 && strchr("-_.~/", c) != NULL);
 
-        if (plain) {
+        if (plain)
             buf_byte(b, c);
-            continue;
-        }
-        buf_byte(b, '%');
-        buf_byte(b, (uint8_t)hex[c >> 4]);
-        buf_byte(b, (uint8_t)hex[c & 15]);
+        else
+            buf_percent(b, c);
     }
 }
 

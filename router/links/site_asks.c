@@ -198,18 +198,13 @@ static void on_answer(void *arg, const struct call_answer *a)
 
 static void put_value(struct buf *b, const char *p, size_t n)
 {
-    static const char digits[] = "0123456789ABCDEF";
-
     for (size_t i = 0; i < n; i++) {
         uint8_t c = (uint8_t)p[i];
 
-        if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' || c == '.') {
+        if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' || c == '.')
             buf_byte(b, c);
-        } else {
-            buf_byte(b, '%');
-            buf_byte(b, (uint8_t)digits[c >> 4]);
-            buf_byte(b, (uint8_t)digits[c & 15]);
-        }
+        else
+            buf_percent(b, c);
     }
 }
 

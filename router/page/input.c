@@ -260,13 +260,10 @@ void page_put_target(struct buf *b, const char *to, size_t n)
     for (size_t i = 0; i < n; i++) {
         uint8_t c = (uint8_t)to[i];
 
-        if (c > 0x20 && c < 0x7f && strchr("\"<>`{}|^\\", c) == NULL) {
+        if (c > 0x20 && c < 0x7f && strchr("\"<>`{}|^\\", c) == NULL)
             buf_byte(b, c);
-        } else {
-            buf_byte(b, '%');
-            buf_byte(b, (uint8_t)"0123456789ABCDEF"[c >> 4]);
-            buf_byte(b, (uint8_t)"0123456789ABCDEF"[c & 15]);
-        }
+        else
+            buf_percent(b, c);
     }
 }
 

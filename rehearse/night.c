@@ -94,14 +94,14 @@ static const struct cfg_key crowd_keys[] = {
 
 const struct cfg_key night_cost_keys[] = { COSTS(COST) { 0 } };
 const struct cfg_key night_costs_file[] = {
-    { "costs", CFG_OBJ, 0, NULL, 0, 0, false, "as segqctl measure writes them", 0, night_cost_keys, 0 },
+    { "costs", CFG_OBJ, 0, NULL, 0, 0, false, "costs of requests, written by segqctl measure", 0, night_cost_keys, 0 },
     { 0 },
 };
 
 #define NAMED(type, key, f, help) { key, CFG_NAME, AT(type, f), NULL, 0, 0, false, help, 0, 0, 0 }
 
 static const struct cfg_key region_keys[] = {
-    NAMED(night_region, "region", region, "its name"),
+    NAMED(night_region, "region", region, "name of the region"),
     INT(night_region, "routers", routers, NULL, 0, NIGHT_ROUTERS_MAX, "routers there: the next ones by number"),
     INT(night_region, "segment_nodes", nodes, NULL, 0, NIGHT_NODES_MAX, "segment nodes there, likewise"),
     NUM(night_region, "people", people, NULL, 100, "percent of the people, who come to its routers"),
@@ -109,8 +109,8 @@ static const struct cfg_key region_keys[] = {
 };
 
 static const struct cfg_key way_keys[] = {
-    NAMED(night_way, "from", from, "a region"),
-    NAMED(night_way, "to", to, "another one"),
+    NAMED(night_way, "from", from, "region in which a message begins"),
+    NAMED(night_way, "to", to, "region in which it ends"),
     { "way", CFG_MS, AT(night_way, ms), NULL, 0, 1000, false,
       "time of a message; back it is the same, unless that is said, too", 0, 0, 0 },
     { 0 },

@@ -37,7 +37,7 @@ const SENTENCES = {
   ticket_moved: e => `Queue ${e.queue}: ticket ${e.ticket} has another device`,
   queue_restored: e => `Queue ${e.queue} restored`,
   challenge: e => `Queue ${e.queue}: joins ${e.level > 0 ? `cost work, level ${e.level} (${e.why === 'joins' ? `${e.joins_per_s} came in a second` : 'by hand'})` : 'are free again'}`,
-  suspects: e => `Queue ${e.queue}: ${e.n > 0 ? e.n : 'no more'} suspects`,
+  suspects: e => `Queue ${e.queue}: suspects: ${e.n}`,
   queue_changed: e => `Queue ${e.queue}: definition changed (version ${e.version})`,
   applied: e => `${configured(e)} applied from queuemng.yaml`,
   not_applied: e => `${configured(e)} of queuemng.yaml is NOT applied: ${e.why}`,

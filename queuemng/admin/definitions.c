@@ -315,6 +315,14 @@ static const char *foreign_key(const struct admin_call *c, enum def_kind_no kind
     return NULL;
 }
 
+/* Keys that need a token for all, and why. */
+static const char *why_all(const char *key)
+{
+    return strcmp(key, "budget") == 0                 ? " (a budget: all queues and pools)"
+           : strcmp(key, "challenge.verify_url") == 0 ? " (all queues and pools: routers send it their secret)"
+                                                      : "";
+}
+
 struct callers {
     const struct bearer *who;
     const char *endpoint;
@@ -356,8 +364,8 @@ static void put(struct admin_call *c, enum def_kind_no kind, const char *name,
     key = rc == 0 ? foreign_key(c, kind, old, def) : NULL;
     if (key != NULL) {
         cfg_clear(def, def_kinds[kind].keys);
-        admin_problem(c->a, 403, "forbidden", "%s: what it names, too, must be the token's (a budget, and "
-                      "verify_url, which is sent the routers' secret: all queues and pools); %s is not for that", key, bearer_words(c->who, words));
+        admin_problem(c->a, 403, "forbidden", "%s: what it names, too, must be the token's%s; %s is not for that", key,
+                      why_all(key), bearer_words(c->who, words));
         return;
     }
     admin_define(c, kind, name, def, rc, &e, old == NULL ? 201 : 200);

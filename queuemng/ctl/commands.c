@@ -256,7 +256,7 @@ const struct cmd ctl_cmds[] = {
     { "rehearse", "NIGHT.yaml", 1, 1, "plays a night on a virtual clock: waits, load of each process, promises",
       .run = cmd_rehearse, .keys = night_keys, .options = "html vary find from-audit costs", READS },
     { "measure", "", 0, 0,
-      "what requests cost this machine, of a cluster that it starts and ends: for rehearse --costs",
+      "measures what requests cost this machine, with a cluster of its own: for rehearse --costs",
       .run = cmd_measure, .options = "for", .text_only = true, READS },
     { "pause", "QUEUE", 1, 1, "nobody is let in; joins and polls go on",
       SENDS("POST", QUEUES "/pause", view_state), .undo = "resume" },

@@ -85,14 +85,14 @@ static void hint(const struct ctl *c, const struct def_kind *kind, const char *n
 
     if (check != NULL && calls_nobody(ctl_str(check, "verify_url"), json_object_get(check, "verify_allow"), &u))
         (void)ctl_fail(rc, "queue %.80s: %s is not public, and not in `challenge.verify_allow`: that service is not "
-                       "asked; to let it be: segqctl queue set '%.80s' challenge.verify_allow='[\"%s\"]'", name,
+                       "asked; to have it asked: segqctl queue set '%.80s' challenge.verify_allow='[\"%s\"]'", name,
                        u.host, name, address_of(&u));
     else if (def != NULL && (endpoint ? endpoint_calls_nobody(def, &u)
                                  : calls_nobody(ctl_str(def, "eta_url"), json_object_get(def, "eta_allow"), &u)))
         (void)ctl_fail(rc, "%s %.80s: %s is not public, and not in `%s`: %s: segqctl %s set '%.80s' %s='[\"%s\"]'",
                        kind->word, name, u.host, endpoint ? "allow" : "eta_allow",
                        endpoint ? "no call is made, and its tasks wait; to let calls go there"
-                                : "that service is not asked; to let it be",
+                                : "that service is not asked; to have it asked",
                        kind->word, name, endpoint ? "allow" : "eta_allow", address_of(&u));
     json_decref(def);
 }

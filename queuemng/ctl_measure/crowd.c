@@ -43,7 +43,7 @@ struct turn {
     double end_s;
 };
 
-static double now_s(void)
+double crowd_now_s(void)
 {
     struct timespec t;
 
@@ -81,7 +81,7 @@ static const char *next_token(struct turn *x)
 
 static bool is_over(const struct turn *x)
 {
-    return x->asked >= x->t->most || now_s() >= x->end_s;
+    return x->asked >= x->t->most || crowd_now_s() >= x->end_s;
 }
 
 static int ask(struct turn *x, struct asker *a)
@@ -102,7 +102,7 @@ static int ask(struct turn *x, struct asker *a)
         n = snprintf(text, sizeof(text), "GET /v1/tickets/%s HTTP/1.1\r\nHost: measure\r\n" BROWSER "%s", next_token(x), end);
     x->asked++;
     a->got = 0;
-    a->asked_s = now_s();
+    a->asked_s = crowd_now_s();
     if (send(a->fd, text, (size_t)n, MSG_NOSIGNAL) == n)
         return 0;
     return err_set(x->e, SQ_EUNAVAIL, "the router takes no request: %s", strerror(errno));
@@ -180,7 +180,7 @@ static int look(struct turn *x, struct pollfd *p)
     for (unsigned i = 0; i < CONNS && rc == 0; i++)
         if (p[i].fd >= 0 && p[i].revents != 0)
             rc = answered(x, &x->v[i]);
-        else if (p[i].fd >= 0 && now_s() > x->v[i].asked_s + PATIENCE_S)
+        else if (p[i].fd >= 0 && crowd_now_s() > x->v[i].asked_s + PATIENCE_S)
             rc = err_set(x->e, SQ_EUNAVAIL, "the router does not answer within %d s", PATIENCE_S);
     return rc;
 }
@@ -195,7 +195,7 @@ static bool all_done(const struct turn *x)
 
 int crowd_turn(struct crowd *c, struct crowd_turn *t, const volatile int *stop, struct err *e)
 {
-    struct turn x = { .c = c, .t = t, .e = e, .end_s = now_s() + t->seconds };
+    struct turn x = { .c = c, .t = t, .e = e, .end_s = crowd_now_s() + t->seconds };
     struct pollfd p[CONNS];
     int rc = 0;
 

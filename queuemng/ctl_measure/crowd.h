@@ -30,5 +30,6 @@ struct crowd_turn {
 /* SQ_EUNAVAIL: the router does not answer, or not as it should; SQ_ECLOSED: *stop was set. */
 SQ_CHECK int crowd_turn(struct crowd *c, struct crowd_turn *t, const volatile int *stop, struct err *e);
 void crowd_fini(struct crowd *c);
+double crowd_now_s(void); /* monotonic */
 
 #endif

@@ -60,13 +60,10 @@ static void take_signals(void)
 
 static struct cpu cpu_now(const struct measure *m)
 {
-    struct timespec t;
-    struct cpu c;
+    struct cpu c = { .at = crowd_now_s() };
 
     for (int i = 0; i < OWN_PROCS; i++)
         c.proc[i] = own_cpu_s(&m->own, (enum own_proc)i);
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    c.at = (double)t.tv_sec + (double)t.tv_nsec / 1e9;
     return c;
 }
 
@@ -157,23 +154,29 @@ static int passes(struct measure *m)
 /* ---- the whole ---- */
 
 /* Until a join is answered. */
+static int wait_queue(struct measure *m, const char *queue, double end_s)
+{
+    struct crowd_turn join = { .join = queue, .seconds = 1, .most = 1 };
+    int rc = crowd_turn(&m->crowd, &join, &stop, &m->e);
+
+    while (rc < 0 && crowd_now_s() < end_s) {
+        rc = own_runs(&m->own, &m->e);
+        if (rc == 0)
+            rc = pause_s(m, 0.1);
+        if (rc < 0)
+            break;
+        rc = crowd_turn(&m->crowd, &join, &stop, &m->e);
+    }
+    return rc;
+}
+
 static int wait_up(struct measure *m)
 {
-    struct crowd_turn join = { .seconds = 1, .most = 1 };
-    static const char *const queues[] = { "line", "door" };
-    double end = cpu_now(m).at + START_S;
-    int rc = 0;
+    double end_s = crowd_now_s() + START_S;
+    int rc = wait_queue(m, "line", end_s);
 
-    for (unsigned i = 0; i < ARRAY_LEN(queues); i++)
-        do {
-            join.join = queues[i];
-            rc = crowd_turn(&m->crowd, &join, &stop, &m->e);
-            if (rc == 0)
-                break;
-            rc = own_runs(&m->own, &m->e);
-            if (rc == 0)
-                rc = pause_s(m, 0.1);
-        } while (rc == 0 && (cpu_now(m).at < end || (rc = SQ_EUNAVAIL) == 0));
+    if (rc == 0)
+        rc = wait_queue(m, "door", end_s);
     m->crowd.n = 0;
     return rc;
 }
@@ -223,13 +226,13 @@ static void print(struct measure *m)
     if (f != NULL)
         fclose(f);
     gmtime_r(&now, &day);
-    printf("# What a request costs %s, a core of which is full (segqctl measure, %04d-%02d-%02d). Each figure: the\n"
-           "# middle one of %d rounds; and the least and the most. For segqctl rehearse NIGHT.yaml --costs THIS_FILE\n"
+    printf("# Costs of requests where a core of %s is full (segqctl measure, %04d-%02d-%02d). Each figure is the\n"
+           "# middle one of %d rounds, then the least and the most. Use: segqctl rehearse NIGHT.yaml --costs THIS_FILE\n"
            "costs:\n", model[0] != '\0' ? model : "this machine", day.tm_year + 1900, day.tm_mon + 1, day.tm_mday, ROUNDS);
     for (unsigned i = 0; i < NIGHT_COSTS; i++) {
         double *v = m->costs.v[i], mid = middle(v);
 
-        printf("  %s: %.4g%*s# %.4g to %.4g: %s\n", night_cost_keys[i].key, mid, 2, "", v[0], v[ROUNDS - 1], night_cost_keys[i].help);
+        printf("  %s: %.4g  # %.4g to %.4g: %s\n", night_cost_keys[i].key, mid, v[0], v[ROUNDS - 1], night_cost_keys[i].help);
     }
     printf("# queuemng, which rehearsals leave out, used %.0f ms of a second at most\n", middle(m->costs.manager_ms));
 }

@@ -196,7 +196,7 @@ static void queue_view(struct buf *b, const json_t *q, bool all)
     allowed(b, q);
     ctl_say(b, q, "{?limited_by:, limited by {limited_by}}");
     challenge(b, json_object_get(q, "challenge"));
-    ctl_say(b, q, "{?suspects:; {suspects#} suspects}");
+    ctl_say(b, q, "{?suspects:; suspects: {suspects#}}");
     claims(b, q);
     buf_byte(b, '\n');
     if (json_is_object(shadow)) {

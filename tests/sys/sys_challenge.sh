@@ -129,7 +129,7 @@ token=$(field token <"$DIR/answer")
 wait_for 10 "joins that say to be a browser and are none make a network a suspect" is_suspect
 shows() { ctl suspects shop >"$DIR/out" && grep -q '^203\.0\.113\.0/24 *shop' "$DIR/out"; }
 wait_for 10 "segqctl suspects shows its prefix" shows
-counted() { ctl status shop | grep -q '; 1 suspects'; }
+counted() { ctl status shop | grep -q '; suspects: 1'; }
 wait_for 10 "status counts it" counted
 join "$R" shop 203.0.113.200
 check_eq "all of it is refused" "$(status)" 429

@@ -44,6 +44,12 @@ enum task_order {
 };
 
 enum rate_per { PER_SECOND, PER_MINUTE, PER_HOUR, PER_DAY, RATE_NPERS };
+static inline int64_t rate_per_seconds(uint64_t per)
+{
+    static const int64_t seconds[RATE_NPERS] = { 1, 60, 3600, 86400 };
+
+    return seconds[per];
+}
 
 /* Rates in units of a limit: units (0: there is none), of which span (enum rate_per), units at once.
  * Members of the same kind are UNIT_RATES_MAX in a row (unit_rate_at()). */

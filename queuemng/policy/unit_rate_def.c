@@ -31,9 +31,7 @@ const char *unit_rate_per(const struct unit_rate_def *r)
 
 int64_t unit_rate_seconds(const struct unit_rate_def *r)
 {
-    static const int64_t seconds[RATE_NPERS] = { 1, 60, 3600, 86400 };
-
-    return seconds[r->per];
+    return rate_per_seconds((uint64_t)r->per);
 }
 
 void unit_rates_put(const struct cfg_list *rates, uint64_t *numbers)

@@ -31,13 +31,12 @@ static inline int64_t units_ns(const struct unit_rate *r, uint64_t units)
 /* A room of 0 units is as large as what comes in one span. */
 static inline struct unit_rate unit_rate_make(const struct unit_rate_numbers *n)
 {
-    static const int64_t seconds[RATE_NPERS] = { 1, 60, 3600, 86400 };
     struct unit_rate r = { .units = n->units };
 
     assert(n->units <= RATE_UNITS_MAX && n->per < RATE_NPERS && n->room <= RATE_UNITS_MAX);
     if (n->units == 0)
         return r;
-    r.per_ns = seconds[n->per] * 1000 * RATE_NS;
+    r.per_ns = rate_per_seconds(n->per) * 1000 * RATE_NS;
     r.room_ns = units_ns(&r, n->room != 0 ? n->room : n->units);
     return r;
 }

@@ -42,14 +42,13 @@ int engine_zone(struct engine *e, const char *name, uint32_t *taken)
 
 static int64_t look(struct engine *e, uint8_t at, struct window *w)
 {
-    static const int64_t seconds[RATE_NPERS] = { 1, 60, 3600, 86400 };
     const struct zone z = { e->zones, e->tree.windows->zone[at / RATE_NPERS] };
     const struct meter has = { .window = { w->no, w->from_ms, w->to_ms } };
     struct meter_window next;
 
     if (!meter_is_over(&has, e->wall_at))
         return w->to_ms;
-    if (!meter_window_at(&next, seconds[at % RATE_NPERS], &z, e->wall_at))
+    if (!meter_window_at(&next, rate_per_seconds(at % RATE_NPERS), &z, e->wall_at))
         return e->wall_at + AGAIN_MS;
     task_perform_sure(e, &(const struct trec){ .kind = TREC_WINDOW, .lo = at, .hi = w->no + 1,
                                                .wall = (uint64_t)next.from_ms, .entered = (uint64_t)next.to_ms,

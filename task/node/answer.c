@@ -186,7 +186,9 @@ static void tell_offer(const struct part *p, task_no no, struct msg_task_get_ans
     const struct offer *f = offers_of(&p->e.offers, task_slot_of(no));
     char text[OFFER_TEXT], *w = text;
 
-    for (unsigned i = 0; f != NULL && i < f->n; i++) {
+    if (f == NULL)
+        return;
+    for (unsigned i = 0; i < f->n; i++) {
         const struct tqueue *q = tqueue_of(&p->e, f->v[i].slot);
 
         if (i == f->own)

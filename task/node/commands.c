@@ -361,9 +361,9 @@ static bool is_denied(const struct part *p, task_no no, const struct bytes_of *q
 /* A worker that has, or had, an offered task hears so: it may stand in another of its queues since. */
 static bool is_denied_worker(const struct part *p, task_no no, const struct bytes_of *queues)
 {
-    task_slot slot = task_find(&p->e.store, no);
-    const struct offer *f = slot != SLOT_NONE ? offers_of(&p->e.offers, slot) : NULL;
     bool denied = is_denied(p, no, queues);
+    task_slot slot = denied ? task_find(&p->e.store, no) : SLOT_NONE;
+    const struct offer *f = slot != SLOT_NONE ? offers_of(&p->e.offers, slot) : NULL;
 
     for (unsigned i = 0; denied && f != NULL && i < f->n; i++) {
         const struct tqueue *q = tqueue_of(&p->e, f->v[i].slot);

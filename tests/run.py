@@ -50,6 +50,8 @@ OPEN = os.environ.get
 LEAP = ("2028-02-28 23:50", "NST3:30NDT,M3.2.0,M11.1.0")  # without the files of tzdata
 TODAY = ("", "")
 MENDABLE = 6
+# In a log of make: why.
+BUILD_FAULT = re.compile(r"error:|\*\*\* |[Kk]illed|undefined reference|No space|cannot allocate")
 # In a log: a crash, as sanitizers, assert(), Criterion, bash, Python, a supervisor and tests/sys/lib.sh say it.
 CRASH = re.compile(
     r"(?:ERROR|SUMMARY): \w+Sanitizer|runtime error: |Assertion .* failed|Crashing: *[1-9]|: CRASH!"
@@ -96,6 +98,7 @@ class Job:
     ok: bool = False
     late: str = ""           # why it was ended
     again: bool = False      # this is its second time
+    why: str = ""            # what its first time said
     process: subprocess.Popen = None
 
     def __post_init__(self):
@@ -179,7 +182,8 @@ class Job:
     def failures(self, rc):
         """What it says of them, in criterion's words, in unittest's, or in ours."""
         with open(self.log, encoding="utf-8", errors="replace") as f:
-            said = [line.rstrip() for line in f if re.match(r"(\[FAIL\]|FAIL|ERROR)[ :]", line)]
+            fault = BUILD_FAULT.search if self.reads == "build" else re.compile(r"(\[FAIL\]|FAIL|ERROR)[ :]").match
+            said = [line.rstrip() for line in f if fault(line)]
         said = [self.late] * (self.late != "") + said[:40] or [f"it ended with {rc}"]
         return [f"{self.label}: {s} (in {self.log})" for s in said]
 
@@ -577,16 +581,23 @@ class Run:
             if OPEN("VERBOSE") and not n:
                 self.show(j)
 
+    def may_repeat(self, j, rc):
+        """Builds once, at once: make goes on behind a compiler that was killed. Stories, at the end, if they did not crash."""
+        if j.reads == "build":
+            return not j.again and not j.late
+        spent = sum(k.again and k.reads != "build" for k in self.jobs)
+        return self.second and j.real and not j.alone and not j.crashed(rc) and spent < MENDABLE
+
     def once_more(self, j, rc):
-        """True: it begins anew when all others have ended."""
-        if not self.second or not j.real or j.alone or j.reads == "build" or j.crashed(rc):
-            return False
-        if sum(k.again for k in self.jobs) >= MENDABLE:
+        """True: it begins anew."""
+        if not self.may_repeat(j, rc):
             return False
         self.show(j)
-        self.say(f"{j.label:36} failed beside others: it is run again at the end, alone")
+        j.why = j.failures(rc)[0]
+        story = j.reads != "build"
+        self.say(f"{j.label:36} failed{' beside others' * story}: it is run again{' at the end, alone' * story}")
         os.replace(j.log, j.beside())
-        j.again = j.alone = True
+        j.again, j.alone = True, story
         j.began, j.took, j.late, j.process = 0, -1, "", None
         return True
 
@@ -648,7 +659,7 @@ class Run:
             print(f"SKIPPED {s}")
         for j in self.jobs:
             if j.again:
-                print(f"UNSTABLE {j.label}: it failed beside others, and {'passed' if j.ok else 'failed'} alone (in {j.beside()})")
+                print(f"UNSTABLE {j.why}; {'passed' if j.ok else 'failed'} when run again (first: {j.beside()})")
         for f in self.failures:
             print(f"FAILED {f}")
         lost = [j.label for j in self.jobs if not j.process]

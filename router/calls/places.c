@@ -102,9 +102,10 @@ static void put_group(struct places_call *c, const struct rflow *rf)
     struct api_ans *a = &c->r->ans;
     struct buf *b = &a->body;
     unsigned over = 0;
-    bool pass = rf != NULL && c->p.step == PLACES_DONE && rf->pass != NULL;
+    bool pass = rf != NULL && rf->pass != NULL;
     char name[GROUP_NAME_ROOM];
 
+    assert(c->p.step == PLACES_DONE);
     for (unsigned i = 0; i < c->p.n; i++)
         over += c->p.v[i].is == PLACE_IS_OVER;
     group_name_write(&c->p, &c->r->keys.token, name);
@@ -190,6 +191,20 @@ static void begin_one(struct places_call *c, struct rflow *rf, unsigned i)
     }
 }
 
+/* The flow of place i has ended; of a join also: what is to be undone, and why. */
+static void ended(struct places_call *c, unsigned i, const struct flow *f)
+{
+    places_said(&c->p, i, f);
+    if (c->p.step != PLACES_JOIN)
+        return;
+    if (f->result == FLOW_OK) {
+        c->fresh |= (uint8_t)(1u << i);
+    } else if (f->result != FLOW_EXISTING && c->failed == 0) {
+        c->failed = (uint8_t)(i + 1);
+        c->why = *f;
+    }
+}
+
 static void ask_all(struct places_call *c)
 {
     uint8_t asks = c->p.asks;
@@ -204,11 +219,7 @@ static void ask_all(struct places_call *c)
         if (rf == NULL) { /* overloaded: as if no node answered */
             struct flow none = { .kind = FLOW_POLL, .todo = FLOW_DONE, .result = FLOW_UNAVAIL };
 
-            places_said(&c->p, i, &none);
-            if (c->p.step == PLACES_JOIN && c->failed == 0) {
-                c->failed = (uint8_t)(i + 1);
-                c->why = none;
-            }
+            ended(c, i, &none);
             continue;
         }
         rf->places = c;
@@ -237,8 +248,6 @@ static void step(struct places_call *c, const struct rflow *rf)
             c->pending--;
             continue;
         }
-        if (c->p.step == PLACES_TAKE && rf != NULL && rf->pass == NULL)
-            rf = NULL;
         if (c->p.step < PLACES_DONE)
             places_next(&c->p);
         if (c->p.step >= PLACES_DONE) {
@@ -261,14 +270,7 @@ static void answered(struct router *r, struct rflow *rf)
     struct places_call *c = rf->places;
 
     (void)r;
-    places_said(&c->p, rf->place, &rf->flow);
-    if (c->p.step == PLACES_JOIN && rf->flow.result == FLOW_OK)
-        c->fresh |= (uint8_t)(1u << rf->place);
-    if (c->p.step == PLACES_JOIN && c->failed == 0 && rf->flow.result != FLOW_OK &&
-        rf->flow.result != FLOW_EXISTING) {
-        c->failed = (uint8_t)(rf->place + 1);
-        c->why = rf->flow;
-    }
+    ended(c, rf->place, &rf->flow);
     assert(c->pending > 0);
     if (--c->pending == 0)
         step(c, c->p.step == PLACES_TAKE ? rf : NULL);

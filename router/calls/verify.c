@@ -91,11 +91,12 @@ static void read_rules(struct router *r, struct asked *a)
 {
     const struct gate_rule_ask ask = { .q = a->q, .addr = a->has_addr ? &a->addr : NULL,
                                        .uri = a->uri, .method = a->method, .host = a->host,
-                                       .crawlers = r->crawlers, .now_ms = ev_now(r->ev) };
+                                       .crawlers = r->crawlers, .now_ms = ev_now(r->ev),
+                                       .own = a->queue };
     const char *queue;
 
     a->rule = a->trusted ? gate_rules_find(r->gate_rules, &ask, &a->unclear) : GATE_RULE_NONE;
-    if (a->rule == GATE_RULE_NONE)
+    if (a->rule == GATE_RULE_NONE || a->rule == GATE_RULE_TWO)
         return;
     queue = gate_rules_queue(r->gate_rules, a->rule);
     a->past = *queue == '\0';
@@ -120,6 +121,8 @@ static const char *read_asked(struct router *r, const struct httpd_req *req, str
     a->once = member(a->q->query, "use=", &v);
     read_proxy(r, req, a);
     read_rules(r, a);
+    if (a->rule == GATE_RULE_TWO && !a->explain)
+        return "servers may read this request in two ways, and rules have two rooms for it";
     return !a->once || slice_is(v, "once") ? NULL : "use= can only be once";
 }
 
@@ -517,11 +520,11 @@ static void explain(struct router *r, const struct asked *a)
     const struct known_pass *x;
     enum bearer_state state = look_at_pass(r, a, &x);
     enum bypass_why why = why_past(r, a);
-    bool good = state == BEARER_GOOD, free = route_is_free(a->known);
+    bool good = state == BEARER_GOOD, free = route_is_free(a->known), two = a->rule == GATE_RULE_TWO;
 
     api_ok(&r->ans, 200);
-    out_word(b, "{\"verdict\":", good ? "pass" : free || why != BYPASS_NONE ? "bypass" : "room");
-    out_or_null(b, ",\"rule\":", a->rule == GATE_RULE_NONE ? -1 : (int64_t)a->rule);
+    out_word(b, "{\"verdict\":", two ? "refused" : good ? "pass" : free || why != BYPASS_NONE ? "bypass" : "room");
+    out_or_null(b, ",\"rule\":", two || a->rule == GATE_RULE_NONE ? -1 : (int64_t)a->rule);
     out_slice(b, ",\"queue\":", a->queue);
     out_bool(b, ",\"queue_known\":", a->known != NULL);
     out_text(b, ",\"pass\":", good ? "good" : faults[state].why);

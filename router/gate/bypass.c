@@ -1,6 +1,7 @@
 /* bypass.c: see bypass.h. */
 #include "router/gate/bypass.h"
 
+#include <ctype.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +9,7 @@
 
 #include "common/base/text.h"
 
-#define PATH_MAX_BYTES 4096
-#define PARTS          10000u /* parts of all people: a rollout is exact to 0.01 percent */
+#define PARTS 10000u /* parts of all people: a rollout is exact to 0.01 percent */
 
 struct bypass {
     struct gate_def def; /* owned */
@@ -81,13 +81,17 @@ const char *const bypass_names[BYPASS_NREASONS] = {
 
 /* ---- paths ----------------------------------------------------------------------------- */
 
+#define BLANK 0xff /* in place of one: no rule has that byte */
+
 /* The character that an escape stands for; -1: one server takes it for that character and the
  * next one for more. */
 static int unescaped(const char *p, const char *end)
 {
     int c = hex_byte(p + 1, end);
 
-    if (c <= 0x20 || c == 0x7f || strchr("/\\.%?#;", c) != NULL)
+    if (c == ' ')
+        return BLANK;
+    if (c <= 0x20 || c == 0x7f || c == BLANK || strchr("/\\.%?#;", c) != NULL)
         return -1;
     return c;
 }
@@ -102,7 +106,7 @@ static bool is_overlong(const char *s)
 }
 
 /* The path with its escapes undone, 0-terminated; false: not to be judged. */
-static bool read_path(struct slice uri, char *out)
+static bool read_path(struct slice uri, char *out, bool *blanks)
 {
     const char *p = uri.p, *end = uri.p + uri.n;
     size_t n = 0;
@@ -110,8 +114,13 @@ static bool read_path(struct slice uri, char *out)
     while (p < end && *p != '?') {
         int c = *p == '%' ? unescaped(p, end) : (unsigned char)*p;
 
-        if (c <= 0 || n == PATH_MAX_BYTES)
+        if (c <= 0 || n == BYPASS_PATH_MAX)
             return false;
+        /* amid a word nobody cuts it off */
+        if (c == BLANK && *p == '%' && !(n > 0 && isalnum((unsigned char)out[n - 1]) && p + 3 < end &&
+                                        isalnum((unsigned char)p[3])))
+            return false;
+        *blanks |= c == BLANK;
         p += *p == '%' ? 3 : 1;
         out[n++] = (char)c;
     }
@@ -129,38 +138,43 @@ static bool is_plain(const char *s)
     return (s[0] == '/' && s[1] == '\0') || gate_path_ok(s);
 }
 
-static bool read_plain(struct slice uri, char *path)
+void bypass_read(struct bypass_reading *r, struct slice uri)
 {
-    return uri.p != NULL && read_path(uri, path) && is_plain(path);
+    bool blanks = false;
+
+    r->sure = uri.p != NULL && read_path(uri, r->path, &blanks) && is_plain(r->path);
+    r->plain = r->sure && !blanks;
 }
 
-bool bypass_is_plain(struct slice uri)
+/* Which part of the path is the rule's? NULL: none. */
+static const char *behind(const char *rule, const char *path,
+                          int (*differ)(const char *, const char *, size_t))
 {
-    char path[PATH_MAX_BYTES + 1];
-
-    return read_plain(uri, path);
-}
-
-static bool is_under(const char *rule, struct slice uri, int (*differ)(const char *, const char *, size_t))
-{
-    char path[PATH_MAX_BYTES + 1];
     size_t n = strlen(rule);
 
-    if (!read_plain(uri, path))
-        return false;
-    if (differ(path, rule, n) != 0)
-        return false;
-    return rule[n - 1] == '/' || path[n] == '\0' || path[n] == '/';
+    return differ(path, rule, n) == 0 ? path + n : NULL;
+}
+
+bool bypass_is_under(const struct bypass_reading *r, const char *rule)
+{
+    const char *rest = r->sure ? behind(rule, r->path, strncmp) : NULL;
+
+    return rest != NULL && (rest[-1] == '/' || *rest == '\0' || *rest == '/');
+}
+
+bool bypass_may_be_under(const struct bypass_reading *r, const char *rule)
+{
+    const char *rest = r->sure ? behind(rule, r->path, strncasecmp) : "";
+
+    return rest != NULL && (*rest == '\0' || rest[-1] == '/' || strchr("/.:", *rest) != NULL);
 }
 
 bool bypass_path(const char *rule, struct slice uri)
 {
-    return is_under(rule, uri, strncmp);
-}
+    struct bypass_reading r;
 
-bool bypass_path_in_capitals(const char *rule, struct slice uri)
-{
-    return is_under(rule, uri, strncasecmp);
+    bypass_read(&r, uri);
+    return r.plain && bypass_is_under(&r, rule);
 }
 
 /* ---- the others ------------------------------------------------------------------------ */
@@ -176,11 +190,15 @@ static bool by_address(const struct bypass *b, const struct bypass_ask *a)
 static bool by_path(const struct bypass *b, const struct bypass_ask *a)
 {
     char *const *v = b->def.bypass.paths.v;
+    size_t n = b->def.bypass.paths.n, i = 0;
+    struct bypass_reading r;
 
-    for (size_t i = 0; i < b->def.bypass.paths.n; i++)
-        if (bypass_path(v[i], a->uri))
-            return true;
-    return false;
+    if (n == 0)
+        return false;
+    bypass_read(&r, a->uri);
+    while (i < n && !bypass_is_under(&r, v[i]))
+        i++;
+    return r.plain && i < n;
 }
 
 /* Values are secrets: the time that a comparison takes does not tell where they differ. */

@@ -46,12 +46,22 @@ void bypass_free(struct bypass *b);
 enum bypass_why bypass_of(const struct bypass *b, const struct bypass_ask *a);
 extern const char *const bypass_names[BYPASS_NREASONS]; /* word of a bypass; BYPASS_NONE: "" */
 
-/* Does every server read this path alike? */
-bool bypass_is_plain(struct slice uri);
+#define BYPASS_PATH_MAX 4096 /* bytes; a longer path is not read */
+
+struct bypass_reading { /* a path, read once for all rules */
+    bool plain; /* every server reads it alike: it may be let past */
+    bool sure;  /* likewise, but for blanks amid words: it is known which room is its own */
+    char path[BYPASS_PATH_MAX + 1]; /* sure: its escapes undone */
+};
+
+/* uri.p NULL: not known. */
+void bypass_read(struct bypass_reading *r, struct slice uri);
+/* Does the path, which is sure, lie under the rule's? */
+bool bypass_is_under(const struct bypass_reading *r, const char *rule);
+/* Does it for some server? To one /Static is /static, another one cuts off what stands behind a dot or a colon. */
+bool bypass_may_be_under(const struct bypass_reading *r, const char *rule);
 /* Does `uri` lie under the rule's path, however a server reads it? */
 bool bypass_path(const char *rule, struct slice uri);
-/* Likewise for servers to whom /Static is /static. */
-bool bypass_path_in_capitals(const char *rule, struct slice uri);
 /* Is this person among the first `percent`? Anybody let past at 25 is let past at 50, too. */
 bool bypass_in_rollout(const struct bypass_ask *a, double percent);
 

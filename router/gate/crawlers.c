@@ -16,7 +16,7 @@ static const struct {
     const char *name, *agent;
     const char *domain[3];
 } known[] = {
-    { "google", "google", { ".googlebot.com", ".google.com" } },
+    { "google", "googlebot", { ".googlebot.com" } }, /* .google.com fetches for users, too */
     { "bing", "bing", { ".search.msn.com" } },
     { "apple", "applebot", { ".applebot.apple.com" } },
     { "yandex", "yandex", { ".yandex.ru", ".yandex.net", ".yandex.com" } },
@@ -42,7 +42,7 @@ struct crawlers {
     struct crawler_io io;
     uint8_t key[crypto_shorthash_KEYBYTES];
     struct crawler_ask ask[CRAWLER_ASKS];
-    struct seen seen[CRAWLER_ADDRS]; /* place by a keyed hash: the later address stays */
+    struct seen seen[CRAWLER_ADDRS]; /* two by two, by a keyed hash */
 };
 
 struct crawlers *crawlers_new(const struct crawler_io *io)
@@ -80,11 +80,12 @@ static size_t index_of(struct slice name)
 bool crawlers_names_ok(const char *names)
 {
     struct slice list = list_of(names), w;
+    unsigned n = 0;
 
-    while (http_item_next(&list, &w))
+    for (; http_item_next(&list, &w); n++)
         if (!slice_is(w, "any") && index_of(w) == NONE)
             return false;
-    return true;
+    return n > 0 || names[0] == '\0';
 }
 
 static bool has(const char *names, size_t is)
@@ -124,14 +125,25 @@ static uint8_t owner_of(const char *name)
 
 /* ---- asking ---------------------------------------------------------------------------- */
 
-static struct seen *place_of(struct crawlers *c, const struct ip *ip)
+static bool is_of(const struct seen *s, const struct ip *ip)
+{
+    return s->until_ms > 0 && memcmp(s->ip.b, ip->b, sizeof(ip->b)) == 0;
+}
+
+/* Place of its own, else the less valuable of two: a crawler that was found stays, so that strangers
+ * do not drive it out. */
+static struct seen *place_of(struct crawlers *c, const struct ip *ip, msec_t now_ms)
 {
     uint8_t h[crypto_shorthash_BYTES];
+    struct seen *two;
     uint64_t v;
 
     crypto_shorthash(h, ip->b, sizeof(ip->b), c->key);
     memcpy(&v, h, sizeof(v));
-    return &c->seen[v % CRAWLER_ADDRS];
+    two = &c->seen[v % (CRAWLER_ADDRS / 2) * 2];
+    if (is_of(&two[0], ip) || is_of(&two[1], ip))
+        return &two[!is_of(&two[0], ip)];
+    return &two[two[0].until_ms > now_ms && two[0].is != NONE];
 }
 
 void *crawler_ctx(const struct crawler_ask *a)
@@ -140,9 +152,10 @@ void *crawler_ctx(const struct crawler_ask *a)
 }
 
 /* Ends the question. */
-static void note(struct crawler_ask *a, uint8_t is, msec_t until_ms)
+static void note(struct crawler_ask *a, uint8_t is, msec_t now_ms, msec_t keep_ms)
 {
-    *place_of(a->c, &a->ip) = (struct seen){ .ip = a->ip, .is = is, .until_ms = until_ms };
+    *place_of(a->c, &a->ip, now_ms) = (struct seen){ .ip = a->ip, .is = is,
+                                                 .until_ms = now_ms + keep_ms };
     a->c = NULL;
 }
 
@@ -150,19 +163,19 @@ void crawler_has(struct crawler_ask *a, const struct ip *addrs, size_t n, bool f
 {
     for (size_t i = 0; i < n; i++)
         if (memcmp(addrs[i].b, a->ip.b, sizeof(a->ip.b)) == 0) {
-            note(a, a->is, now_ms + KEEP_MS);
+            note(a, a->is, now_ms, KEEP_MS);
             return;
         }
-    note(a, NONE, now_ms + (failed ? KEEP_FAULT_MS : KEEP_NONE_MS));
+    note(a, NONE, now_ms, failed ? KEEP_FAULT_MS : KEEP_NONE_MS);
 }
 
 void crawler_named(struct crawler_ask *a, const char *name, msec_t now_ms)
 {
     a->is = owner_of(name);
     if (a->is == NONE)
-        note(a, NONE, now_ms + (name[0] == '\0' ? KEEP_FAULT_MS : KEEP_NONE_MS));
+        note(a, NONE, now_ms, name[0] == '\0' ? KEEP_FAULT_MS : KEEP_NONE_MS);
     else if (!a->c->io.addrs(a->c->io.ctx, name, a))
-        note(a, NONE, now_ms + KEEP_FAULT_MS);
+        note(a, NONE, now_ms, KEEP_FAULT_MS);
 }
 
 static void begin(struct crawlers *c, struct seen *s, const struct ip *ip, msec_t now_ms)
@@ -193,10 +206,10 @@ enum crawler_is crawlers_look(struct crawlers *c, const char *names, struct slic
         return CRAWLER_NO;
     if (c == NULL || ip == NULL)
         return CRAWLER_UNKNOWN;
-    s = place_of(c, ip);
-    if (s->until_ms <= now_ms || memcmp(s->ip.b, ip->b, sizeof(ip->b)) != 0)
+    s = place_of(c, ip, now_ms);
+    if (!is_of(s, ip) || s->until_ms <= now_ms)
         begin(c, s, ip, now_ms);
-    if (memcmp(s->ip.b, ip->b, sizeof(ip->b)) != 0 || s->asking || s->until_ms <= now_ms)
+    if (!is_of(s, ip) || s->asking || s->until_ms <= now_ms)
         return CRAWLER_UNKNOWN;
     return has(names, s->is) ? CRAWLER_YES : CRAWLER_NO;
 }

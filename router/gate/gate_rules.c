@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <ctype.h>
 #include <sodium.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -99,29 +100,30 @@ static int read_file(struct rule *r, struct err *e)
     return rc < 0 ? err_wrap(e, "%s", r->c.address_file) : 0;
 }
 
-/* All texts of the struct. */
-static bool copy_texts(struct gate_rule *to, const struct gate_rule *from)
+#define TEXT(m) offsetof(struct gate_rule, m)
+static const size_t texts[] = { TEXT(host),    TEXT(path),         TEXT(method),  TEXT(header),
+                                TEXT(value),   TEXT(cookie),       TEXT(address), TEXT(address_file),
+                                TEXT(country), TEXT(crawler),      TEXT(queue) };
+_Static_assert(sizeof(struct gate_rule) == ARRAY_LEN(texts) * sizeof(char *), "all of them");
+
+static char **text_of(struct gate_rule *c, size_t i)
 {
-    char **out[] = { &to->host,    &to->path,         &to->method,  &to->header,  &to->value, &to->cookie,
-                     &to->address, &to->address_file, &to->country, &to->crawler, &to->queue };
-    char *const in[] = { from->host,    from->path,         from->method,  from->header,
-                         from->value,   from->cookie,       from->address, from->address_file,
-                         from->country, from->crawler,      from->queue };
+    return (char **)((char *)c + texts[i]);
+}
+
+static bool copy_texts(struct gate_rule *to, struct gate_rule from)
+{
     bool ok = true;
 
-    for (size_t i = 0; i < ARRAY_LEN(in); i++)
-        ok &= (*out[i] = strdup(in[i])) != NULL;
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        ok &= (*text_of(to, i) = strdup(*text_of(&from, i))) != NULL;
     return ok;
 }
 
 static void rule_fini(struct rule *r)
 {
-    struct gate_rule *c = &r->c;
-    char *const texts[] = { c->host,    c->path,         c->method,  c->header,  c->value, c->cookie,
-                            c->address, c->address_file, c->country, c->crawler, c->queue };
-
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-        free(texts[i]);
+        free(*text_of(&r->c, i));
     free(r->nets);
 }
 
@@ -129,11 +131,13 @@ static int read_rule(struct rule *r, const struct gate_rule *c, bool files, stru
 {
     int rc;
 
-    if (!copy_texts(&r->c, c))
+    if (!copy_texts(&r->c, *c))
         return err_set(e, SQ_ENOMEM, "out of memory");
     copy_lower(r->header, sizeof(r->header), c->header);
     r->by_address = c->address[0] != '\0' || c->address_file[0] != '\0';
     rc = read_addresses(r, list_of(c->address), e);
+    if (rc == 0 && c->address[0] != '\0' && r->n == 0)
+        rc = err_set(e, SQ_EINVAL, "address: write addresses or networks, with commas: 10.0.0.0/8");
     if (rc == 0 && files && c->address_file[0] != '\0')
         rc = read_file(r, e);
     return rc;
@@ -196,17 +200,20 @@ static bool host_ok(const char *s)
 {
     if (s[0] == '*' && s[1] == '.')
         s += 2;
-    return s[0] != '\0' && s[strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-.")] == '\0';
+    return s[0] != '\0' && s[strlen(s) - 1] != '.' &&
+           s[strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-.")] == '\0';
 }
 
+/* Words with commas, of len letters each (0: any); or nothing at all. */
 static bool words_ok(const char *words, size_t len)
 {
     struct slice list = list_of(words), w;
+    unsigned n = 0;
 
-    while (http_item_next(&list, &w))
+    for (; http_item_next(&list, &w); n++)
         if (!is_token(w.p, w.n) || (len > 0 && w.n != len))
             return false;
-    return true;
+    return n > 0 || words[0] == '\0';
 }
 
 static const char *fault_of(const struct gate_rule *c, const char *country_header)
@@ -215,8 +222,8 @@ static const char *fault_of(const struct gate_rule *c, const char *country_heade
 
     if (c->host[0] != '\0' && !host_ok(c->host))
         return "host: write shop.example or *.shop.example, in small letters, without a port";
-    if (c->path[0] != '\0' && !gate_path_ok(c->path))
-        return "path: write /part or /part/part, without escapes, dots or a query";
+    if (c->path[0] != '\0' && (!gate_path_ok(c->path) || c->path[strlen(c->path) - 1] == '/'))
+        return "path: write /part or /part/part, without escapes, dots, a query or a slash at its end";
     if (!words_ok(c->method, 0))
         return "method: write GET, or GET, HEAD";
     if (c->header[0] != '\0' && !is_token(c->header, strlen(c->header)))
@@ -294,13 +301,12 @@ static enum fit by_host(const char *want, struct slice host)
     return host.n == n && strncasecmp(host.p, want, n) == 0 ? YES : NO;
 }
 
-static enum fit by_path(const char *want, struct slice uri)
+/* past: the rule leads past all rooms. */
+static enum fit by_path(const char *want, const struct bypass_reading *path, bool past)
 {
-    if (want[0] == '\0')
+    if (want[0] == '\0' || (bypass_is_under(path, want) && (path->plain || !past)))
         return YES;
-    if (bypass_path(want, uri))
-        return YES;
-    return !bypass_is_plain(uri) || bypass_path_in_capitals(want, uri) ? UNCLEAR : NO;
+    return bypass_may_be_under(path, want) ? UNCLEAR : NO;
 }
 
 static enum fit by_header(const struct rule *r, const struct http_req *q)
@@ -331,7 +337,7 @@ static enum fit by_cookie(const char *want, const struct http_req *q)
     memcpy(name, want, n);
     name[n] = '\0';
     for (; cookie_next(&c, q, name, &got); all++)
-        met += value == NULL || slice_is(got, value);
+        met += value == NULL || (got.n == strlen(value) && sodium_memcmp(got.p, value, got.n) == 0);
     return met == 0 ? NO : met == all ? YES : UNCLEAR;
 }
 
@@ -346,7 +352,7 @@ static enum fit by_country(const struct gate_rules *g, const char *list, const s
 {
     struct slice got = { 0 };
 
-    if (list[0] != '\0' && http_find(q, g->country, &got) != 1)
+    if (list[0] != '\0' && (http_find(q, g->country, &got) != 1 || got.n != 2))
         return UNCLEAR;
     return by_word(list, got);
 }
@@ -366,13 +372,14 @@ static enum fit both(enum fit a, enum fit b)
     return a == NO || b == NO ? NO : a == UNCLEAR || b == UNCLEAR ? UNCLEAR : YES;
 }
 
-static enum fit meets(const struct gate_rules *g, const struct rule *r, const struct gate_rule_ask *a)
+static enum fit meets(const struct gate_rules *g, const struct rule *r, const struct gate_rule_ask *a,
+                      const struct bypass_reading *path)
 {
     const struct gate_rule *c = &r->c;
     enum fit f = both(by_host(c->host, a->host), by_word(c->method, a->method));
 
     if (f != NO)
-        f = both(f, by_path(c->path, a->uri));
+        f = both(f, by_path(c->path, path, c->queue[0] == '\0'));
     if (f != NO)
         f = both(f, by_header(r, a->q));
     if (f != NO)
@@ -386,15 +393,28 @@ static enum fit meets(const struct gate_rules *g, const struct rule *r, const st
 
 size_t gate_rules_find(const struct gate_rules *g, const struct gate_rule_ask *a, bool *unclear)
 {
+    size_t first = GATE_RULE_NONE; /* room that an unclear request may belong to */
+    struct bypass_reading path;
+
     *unclear = false;
-    for (size_t i = 0; g != NULL && i < g->n; i++) {
-        enum fit f = meets(g, &g->rule[i], a);
+    if (g == NULL)
+        return GATE_RULE_NONE;
+    bypass_read(&path, a->uri);
+    for (size_t i = 0; i <= g->n; i++) { /* the last: the gate's own queue */
+        enum fit f = i < g->n ? meets(g, &g->rule[i], a, &path) : YES;
+        struct slice to = i < g->n ? list_of(g->rule[i].c.queue) : a->own;
 
         *unclear |= f == UNCLEAR;
-        if (f == YES || (f == UNCLEAR && g->rule[i].c.queue[0] != '\0'))
-            return i;
+        if (f == NO || (f == UNCLEAR && to.n == 0))
+            continue;
+        if (first != GATE_RULE_NONE && to.n > 0 && !slice_is(to, g->rule[first].c.queue))
+            return GATE_RULE_TWO;
+        if (f == YES)
+            return first != GATE_RULE_NONE ? first : i < g->n ? i : GATE_RULE_NONE;
+        if (first == GATE_RULE_NONE)
+            first = i;
     }
-    return GATE_RULE_NONE;
+    return GATE_RULE_NONE; /* cannot be: the last is met */
 }
 
 const char *gate_rules_queue(const struct gate_rules *g, size_t i)

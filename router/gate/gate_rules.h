@@ -3,8 +3,9 @@
  * that it names holds. Shell: it reads files of addresses; the rest is pure.
  *
  * A mistake here lets people past a room. So what can be read in two ways (a path with "//" or an
- * escaped slash, a header that is there twice, an address that is not known) meets a rule that leads
- * into a room, and never one that leads past all of them. */
+ * escaped slash, a header that is there twice, an address that is not known) meets no rule that leads
+ * past all rooms. If all rules that it may meet lead into one room, it goes there; if two rooms are in
+ * question, into none: its sender would choose the shorter line. */
 #ifndef SEGQ_GATE_RULES_H
 #define SEGQ_GATE_RULES_H
 
@@ -16,6 +17,7 @@
 #define GATE_RULE_NETS_MAX  4096    /* addresses of a rule */
 #define GATE_RULE_FILE_MAX  (1 << 18) /* bytes */
 #define GATE_RULE_NONE      SIZE_MAX
+#define GATE_RULE_TWO       (SIZE_MAX - 1) /* two rooms are in question */
 
 struct gate_rule { /* "" in a member asks for nothing */
     char *host, *path, *method, *header, *value, *cookie, *address, *address_file, *country,
@@ -33,6 +35,7 @@ struct gate_rule_ask {
     struct slice method, host;  /* n 0: not known */
     struct crawlers *crawlers;  /* NULL: whoever says to be one is not known */
     msec_t now_ms;
+    struct slice own; /* the queue where no rule decides; n 0: any */
 };
 
 /* Is the table well formed? Reads no file. country_header: "" = there is none. 0, SQ_ENOMEM, or SQ_EINVAL
@@ -44,7 +47,7 @@ SQ_CHECK int gate_rules_load(struct gate_rules **g, const struct gate_rule *v, s
                              const char *country_header, struct err *e);
 void gate_rules_free(struct gate_rules *g);
 
-/* Index of the rule that decides, or GATE_RULE_NONE. *unclear: the request can be read in two ways. */
+/* Index of the rule that decides, GATE_RULE_NONE, or GATE_RULE_TWO. *unclear: the request can be read in two ways. */
 size_t gate_rules_find(const struct gate_rules *g, const struct gate_rule_ask *a, bool *unclear);
 /* Name of its queue; "": past all rooms. */
 const char *gate_rules_queue(const struct gate_rules *g, size_t i);

@@ -72,14 +72,12 @@ static void site_free(struct site_asks *a, struct site *s)
 /* Networks with commas between them. */
 static void read_allow(struct out_rules *to, const char *text)
 {
+    struct slice list = { (char *)(uintptr_t)text, strlen(text) }, item;
     char one[64];
 
-    while (*text != '\0' && to->n_allow < OUT_ALLOW_MAX) {
-        size_t n = strcspn(text, ",");
-
-        snprintf(one, sizeof(one), "%.*s", (int)n, text);
+    while (to->n_allow < OUT_ALLOW_MAX && http_item_next(&list, &item)) {
+        snprintf(one, sizeof(one), "%.*s", (int)item.n, item.p);
         to->n_allow += ip_net_parse(&to->allow[to->n_allow], one);
-        text += n + (text[n] == ',');
     }
 }
 

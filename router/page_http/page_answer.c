@@ -322,12 +322,13 @@ void page_done(struct router *r, struct rflow *rf)
     struct api_ticket t;
 
     assert(a != NULL && f->todo == FLOW_DONE);
-    if (ok && f->kind == FLOW_JOIN && f->token.device != 0 && device_is_alien(r, rf)) {
-        page_show_alien(r, a, q, &f->token); /* place of that name */
-        return;
-    }
-    if (ok && f->kind == FLOW_JOIN && f->token.device != 0)
+    if (ok && f->kind == FLOW_JOIN && f->token.device != 0) {
+        if (device_is_alien(r, rf)) {
+            page_show_alien(r, a, q, &f->token); /* place of that name */
+            return;
+        }
         device_put_cookie(r, rf, a->name);
+    }
     if (a->act == ACT_LEAVE && (ok || f->result == FLOW_GONE)) {
         page_ticket_cookie(r, a, "", 0);
         page_send_back(r, a, "?left=1");

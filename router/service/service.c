@@ -231,6 +231,9 @@ void router_free(struct router *r)
     httpd_free(r->httpd);
     httpd_free(r->httpd_tasks);
     r->httpd = r->httpd_tasks = NULL;
+    crawler_names_free(r->crawler_names); /* turns the loop: all else is whole */
+    r->crawler_names = NULL;
+    r->crawlers = NULL;
     tls_server_free(r->tls);
     site_asks_free(r->site_asks);
     r->site_asks = NULL;
@@ -258,7 +261,6 @@ void router_free(struct router *r)
     page_room_free(r->page);
     claim_ring_fini(&r->claims);
     gate_rules_free(r->gate_rules);
-    crawler_names_free(r->crawler_names);
     cors_free(r->cors);
     api_ans_fini(&r->ans);
     waiting_texts_fini(&r->waiting_texts);

@@ -333,6 +333,8 @@ int router_cfg_check(const void *cfg, struct err *e)
                      c->gate_country_header);
     if (rc == 0)
         rc = gate_rules_check(c->gate_rules.v, c->gate_rules.n, c->gate_country_header, e);
+    if (rc == 0 && c->gate_rules.n > 0 && c->trusted_proxies.n == 0)
+        rc = err_set(e, SQ_EINVAL, "gate_rules need trusted_proxies: what others say of a request is not looked at");
     if (rc == 0)
         rc = cfg_nets_check("trusted_proxies", &c->trusted_proxies, e);
     for (size_t i = 0; rc == 0 && i < c->allow_origins.n; i++)

@@ -105,25 +105,21 @@ const char *submit_cost(const struct task_way *w, const struct tenant *tenant, s
 const char *offer_wrong(const struct offer_ask *a, struct slice to, enum api_problem *p)
 {
     const struct task_way *w = a->way;
+    struct slice one;
 
     *p = API_BAD_REQUEST;
     if (w != NULL && w->of > 1)
         return "offer_to: a task is in one partition, and the queues of this pool are in several; their pool needs "
                "partitions: 1";
-    while (w != NULL && to.n > 0) {
-        const char *comma = memchr(to.p, ',', to.n);
-        size_t n = comma != NULL ? (size_t)(comma - to.p) : to.n;
-
-        if (!queues_match(a->opens.p, a->opens.n, to.p, n)) {
+    while (w != NULL && http_item_next(&to, &one)) {
+        if (!queues_match(a->opens.p, a->opens.n, one.p, one.n)) {
             *p = API_NOT_ELIGIBLE;
             return "this server's token may not submit in a queue of offer_to: see its line in task_tokens";
         }
-        if (pools_of_queue(&a->t->pools, to.p, n) != w)
+        if (pools_of_queue(&a->t->pools, one.p, one.n) != w)
             return "offer_to: its queues must be of the same pool as the task's own";
-        if (n == a->queue.n && memcmp(to.p, a->queue.p, n) == 0)
+        if (one.n == a->queue.n && memcmp(one.p, a->queue.p, one.n) == 0)
             return "offer_to: the task's own queue is not one of the others";
-        to.p += n + (comma != NULL);
-        to.n -= n + (comma != NULL);
     }
     return NULL;
 }

@@ -35,25 +35,26 @@ static bool is_twice(const struct submit *s, const struct trec_text *name)
     return is_same(&s->queue, name);
 }
 
-/* Is it offered, and waits in that queue? */
-static bool waits_in(const struct engine *e, task_no no, const struct tqueue *q)
+/* The state of the task, not begun, that has a place in the queue; FREE: it has none. */
+static enum task_state state_in(const struct engine *e, task_no no, const struct tqueue *q)
 {
     task_slot slot = no != 0 ? task_find(&e->store, no) : SLOT_NONE;
     const struct offer *f = slot != SLOT_NONE ? offers_of(&e->offers, slot) : NULL;
+    enum task_state state = f != NULL ? (enum task_state)task_at(&e->store, slot)->state : TASK_FREE;
 
-    for (unsigned i = 0; f != NULL && task_at(&e->store, slot)->state == TASK_WAITING && i < f->n; i++)
+    for (unsigned i = 0; task_state_waits(state) && i < f->n; i++)
         if (tqueue_of(e, f->v[i].slot) == q)
-            return true;
-    return false;
+            return state;
+    return TASK_FREE;
 }
 
 static int may_stand_in(struct engine *e, const struct submit *s, const struct pool *p, const struct trec_text *name,
                         task_no other)
 {
     const struct tqueue *q = tqueue_find(e, name->p, name->n);
-    bool left = q != NULL && waits_in(e, other, q);
-    bool full = q != NULL && q->tasks - q->over - left >= p->rules.max_waiting;
-    uint64_t units = q == NULL ? 0 : q->units - (left ? task_cost(e, task_slot_of(other)) : 0);
+    enum task_state left = q != NULL ? state_in(e, other, q) : TASK_FREE;
+    bool full = q != NULL && q->tasks - q->over - (left != TASK_FREE) >= p->rules.max_waiting;
+    uint64_t units = q == NULL ? 0 : q->units - (left == TASK_WAITING ? task_cost(e, task_slot_of(other)) : 0);
 
     if (is_twice(s, name) || tqueue_pool_of(e, name) != p)
         return SQ_EINVAL;

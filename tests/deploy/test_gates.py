@@ -61,7 +61,7 @@ class Traefik(unittest.TestCase):
         auth = self.http["middlewares"]["segq-gate"]["forwardAuth"]
         self.assertFalse(auth["trustForwardHeader"])
         self.assertEqual(auth["authRequestHeaders"],
-                         ["Cookie", "Authorization", "Accept", "Sec-Fetch-Mode", "Referer"])
+                         ["Cookie", "Authorization", "Accept", "Sec-Fetch-Mode", "Referer", "User-Agent"])
         self.assertEqual(auth["authResponseHeaders"], ["X-Segq-" + n for n in TOLD])
         self.assertEqual(auth["addAuthCookiesToResponse"], ["segq_pass"], "renewed passes")
         self.assertTrue(auth["address"].endswith("/v1/verify?queue=login&redirect=1"))

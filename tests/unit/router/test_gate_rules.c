@@ -13,6 +13,7 @@
     .address = T(""), .address_file = T(""), .country = T(""), .crawler = T("")
 
 static struct gate_rules *rules;
+static const char *own = ""; /* the gate's queue */
 static struct err e;
 
 static int load(struct gate_rule *v, size_t n)
@@ -38,7 +39,7 @@ static const char *room(const char *uri, const char *host, const char *method, c
     struct http_state st = { 0 };
     struct http_req q;
     struct ip ip;
-    struct gate_rule_ask a = { .q = &q };
+    struct gate_rule_ask a = { .q = &q, .own = { T(own), strlen(own) } };
     bool unclear;
     size_t i;
     int n = snprintf(raw, sizeof(raw) - HTTP_SLACK, "GET / HTTP/1.1\r\nHost: r\r\n%s\r\n", fields);
@@ -51,7 +52,7 @@ static const char *room(const char *uri, const char *host, const char *method, c
     if (addr != NULL && ip_parse(&ip, addr, strlen(addr)))
         a.addr = &ip;
     i = gate_rules_find(rules, &a, &unclear);
-    return i == GATE_RULE_NONE ? "-" : gate_rules_queue(rules, i);
+    return i == GATE_RULE_NONE ? "-" : i == GATE_RULE_TWO ? "two" : gate_rules_queue(rules, i);
 }
 
 Test(gate_rules, the_first_rule_that_is_met_decides)
@@ -95,6 +96,35 @@ Test(gate_rules, a_request_that_can_be_read_in_two_ways_is_never_let_past)
     cr_expect_str_eq(room("/STATIC/a.css", "h", "GET", NULL, ""), "", "by the last rule, as any");
 }
 
+/* Whoever has a pass for the room with the shorter line, or needs none there, does not choose that one. */
+Test(gate_rules, a_request_that_may_be_of_two_rooms_is_of_none)
+{
+    struct gate_rule v[] = { { NOTHING, .queue = T("login") },
+                             { NOTHING, .queue = T("sale") },
+                             { NOTHING, .queue = T("") } };
+
+    v[0].path = T("/news");
+    v[1].path = T("/sale");
+    v[2].path = T("/static");
+    cr_assert_eq(load(v, 3), 0);
+    own = "main";
+    cr_expect_str_eq(room("/sale/7", "h", "GET", NULL, ""), "sale");
+    cr_expect_str_eq(room("//sale/7", "h", "GET", NULL, ""), "two");
+    cr_expect_str_eq(room("/x/../sale/7", "h", "GET", NULL, ""), "two");
+    cr_expect_str_eq(room("/sale/7%20", "h", "GET", NULL, ""), "two");
+    cr_expect_str_eq(room("/Sale/7", "h", "GET", NULL, ""), "two", "sale's, or the gate's own");
+    cr_expect_str_eq(room("/sale.", "h", "GET", NULL, ""), "two");
+    cr_expect_str_eq(room("/sale:80", "h", "GET", NULL, ""), "two");
+    cr_expect_str_eq(room("/salex", "h", "GET", NULL, ""), "-");
+    cr_expect_str_eq(room("/about%20us", "h", "GET", NULL, ""), "-", "a blank amid a word is nobody's trick");
+    cr_expect_str_eq(room("/sale%20x", "h", "GET", NULL, ""), "-");
+    cr_expect_str_eq(room("/sale/a%20b", "h", "GET", NULL, ""), "sale");
+    cr_expect_str_eq(room("/static/a%20b", "h", "GET", NULL, ""), "-", "nor is it let past");
+    own = "sale";
+    cr_expect_str_eq(room("/Sale/7", "h", "GET", NULL, ""), "sale", "both readings are its own");
+    own = "";
+}
+
 Test(gate_rules, headers_cookies_addresses_and_countries)
 {
     struct gate_rule v[] = { { NOTHING, .queue = T("") }, { NOTHING, .queue = T("") },
@@ -115,6 +145,7 @@ Test(gate_rules, headers_cookies_addresses_and_countries)
     cr_expect_str_eq(room("/", "h", "GET", "10.9.9.9", "CF-IPCountry: US\r\n"), "");
     cr_expect_str_eq(room("/", "h", "GET", NULL, "CF-IPCountry: US\r\n"), "-", "nobody knows the address");
     cr_expect_str_eq(room("/", "h", "GET", "9.9.9.9", "CF-IPCountry: de\r\n"), "eu");
+    cr_expect_str_eq(room("/", "h", "GET", "9.9.9.9", "CF-IPCountry: DE, US\r\n"), "eu");
     cr_expect_str_eq(room("/", "h", "GET", "9.9.9.9", ""), "eu", "a country that nobody tells is no way past");
     cr_expect_str_eq(room("/", "h", "GET", "9.9.9.9", "CF-IPCountry: US\r\nCookie: a=b; group=beta\r\n"), "beta");
     cr_expect_str_eq(room("/", "h", "GET", "9.9.9.9", "CF-IPCountry: US\r\nCookie: group=alpha\r\n"), "-");
@@ -151,7 +182,12 @@ Test(gate_rules, mistakes_are_told_with_rule_and_member)
         size_t member;
         const char *value, *told;
     } v[] = { { offsetof(struct gate_rule, host), "Shop:80", "host: write shop.example" },
+              { offsetof(struct gate_rule, host), "shop.example.", "host: write shop.example" },
               { offsetof(struct gate_rule, path), "/a/../b", "path: write /part" },
+              { offsetof(struct gate_rule, path), "/a/", "path: write /part" },
+              { offsetof(struct gate_rule, method), ",", "method: write GET" },
+              { offsetof(struct gate_rule, address), " ,", "address: write addresses" },
+              { offsetof(struct gate_rule, crawler), ",", "crawler: write any" },
               { offsetof(struct gate_rule, method), "GET,PO ST", "method: write GET" },
               { offsetof(struct gate_rule, header), "X Probe", "header: this is not" },
               { offsetof(struct gate_rule, value), "x", "value: name its header" },

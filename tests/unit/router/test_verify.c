@@ -290,8 +290,11 @@ Test(verify_rules, the_room_is_that_of_the_rule_and_the_gates_queue_where_none_d
     cr_expect_eq(ask_for("/v1/verify?queue=login", "/static/a.css", "none"), 204);
     cr_expect(has("\r\nX-Segq-Bypass: rule\r\n") && !has("X-Segq-Queue"), "%s", got);
     cr_expect_eq(w.r->counts.bypassed[BYPASS_RULE], 1);
-    cr_expect_eq(ask_for("/v1/verify?queue=login", "/static/../sale", "none"), 401);
+    cr_expect_eq(ask_for("/v1/verify?queue=sale", "/Sale/7", "none"), 401);
     cr_expect(has("X-Segq-Location: /q/sale?"), "%s", got);
+    cr_expect_eq(ask_for("/v1/verify?queue=login", "//sale/7", pass_of(&c)), 401, "by login's pass it would be another room's page");
+    cr_expect(!has("X-Segq-Location") && strstr(got, "two rooms") != NULL, "%s", got);
+    cr_expect_eq(ask_for("/v1/verify?queue=login", "/about%20us", pass_of(&c)), 204);
     cr_expect_eq(ask_for("/v1/verify?queue=login", "/sale/7", pass_of(&c)), 403, "it is login's");
     cr_expect_eq(ask_for("/v1/verify?queue=login", "/about", pass_of(&c)), 204);
     cr_expect_not(has("X-Segq-Keep"), "the gate would let this pass by at /sale, too");
@@ -316,7 +319,7 @@ Test(verify_rules, what_decides_is_explained_to_who_knows_the_secret_and_nothing
     cr_expect(strstr(got, "\"pass\":\"the pass is for another queue\",\"bypass\":null,\"trusted\":true,"
                           "\"unclear\":false,\"uri\":\"/sale/7\",\"method\":null,") != NULL, "%s", got);
     cr_expect_eq(call_with("GET", "/v1/verify?queue=login&explain=1", SECRET "X-Original-URI: //static\r\n", ""), 200);
-    cr_expect(strstr(got, "{\"verdict\":\"room\",\"rule\":1,") != NULL && strstr(got, "\"unclear\":true") != NULL, "%s", got);
+    cr_expect(strstr(got, "{\"verdict\":\"refused\",\"rule\":null,") != NULL && strstr(got, "\"unclear\":true") != NULL, "%s", got);
     cr_expect_eq(call_with("GET", "/v1/verify?queue=login&explain=1", SECRET "X-Original-URI: /static/a\r\n", ""), 200);
     cr_expect(strstr(got, "{\"verdict\":\"bypass\",\"rule\":0,\"queue\":null,") != NULL, "%s", got);
     cr_expect(strstr(got, "\"bypass\":\"rule\"") != NULL, "%s", got);

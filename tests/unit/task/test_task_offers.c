@@ -286,6 +286,13 @@ Test(offers, one_that_is_replaced_leaves_its_room_in_all_of_its_queues)
     no = rig_submit(&r, s);
     cr_expect_eq(waiting(&r, "b"), 1);
     rig_compare(&r);
+    s.delay_ms = 1000; /* one that is not in line yet has a place in each, too */
+    rig_submit(&r, s);
+    no = rig_submit(&r, s);
+    s.delay_ms = 0;
+    no = rig_submit(&r, s);
+    cr_expect(waiting(&r, "b") == 1 && r.e.units == 6);
+    rig_compare(&r);
     s.offer = rig_text("c");
     rig_submit(&r, to("c", NULL));
     cr_expect_eq(engine_submit(&r.e, &s, &no), SQ_EFULL, "it leaves none there");

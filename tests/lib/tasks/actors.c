@@ -42,14 +42,12 @@ static struct task_own draw_own(struct world *w)
     return o;
 }
 
-/* Units that the task leaves which it replaces. */
-static uint64_t units_left(const struct world *w, const struct said *s)
+/* The task that it replaces: it leaves its units in each of its queues. */
+static task_slot replaced(const struct world *w, const struct said *s)
 {
     task_no no = w->model->uniques.v[s->queue][s->unique].no;
-    task_slot slot = s->unique != 0 && s->on_conflict == UNIQUE_REPLACE ? task_find(&w->e->store, no) : SLOT_NONE;
 
-    return slot != SLOT_NONE && task_state_waits((enum task_state)task_at(&w->e->store, slot)->state)
-               ? task_cost(w->e, slot) : 0;
+    return s->unique != 0 && s->on_conflict == UNIQUE_REPLACE ? task_find(&w->e->store, no) : SLOT_NONE;
 }
 
 /* J36: is there room in each of its queues? */
@@ -59,7 +57,7 @@ static bool all_fit(const struct world *w, const struct said *s)
     bool at_once = s->ms == 0 && s->wall_ms <= w->e->wall_at, fit = true;
 
     for (unsigned i = 0; i < w->plan.queues; i++) {
-        uint64_t units = model_units(w, i) - (i == s->queue ? units_left(w, s) : 0);
+        uint64_t units = model_units(w, i, replaced(w, s));
 
         if (i == s->queue || (s->offer >> i & 1) != 0)
             fit &= most == 0 || (units == 0 && at_once) || units + cost <= most;

@@ -136,6 +136,7 @@ const SENTENCES = {
   redis_ok: e => `Redis at ${e.addr} is used`,
   redis_up: e => `Redis at ${e.addr} is connected`,
   redis_down: e => `Redis at ${e.addr} is away: ${e.why}`,
+  redis_writes_alone: e => `Redis at ${e.addr} takes writes that no replica gets: ${e.do}`,
   redis_refuses: e => `Redis at ${e.addr} refuses: ${e.why}`,
   op_log_not_written: e => `The operators' log CANNOT BE WRITTEN: ${e.why}`,
   op_log_not_rotated: e => `The operators' log goes on in the old file: ${e.why}`,

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/supervisor/program.h"
 #include "queuemng/admin/task_figures.h"
 #include "queuemng/process/steps.h"
 
@@ -28,6 +29,22 @@ static void add_queue(void *ctx, const void *view)
     (void)json_array_append_new(x->list, j);
 }
 
+/* Says what /healthz of the manager says; absent: nothing. */
+static void set_warning(json_t *j, struct mng_service *s)
+{
+    const char *text = prog_refused();
+    struct buf why;
+
+    buf_init(&why);
+    (void)mng_healthy(s, &why);
+    buf_byte(&why, 0);
+    if (!why.failed && why.len > 1)
+        text = (const char *)why.data;
+    if (text[0] != '\0')
+        (void)json_object_set_new(j, "warning", json_string(text));
+    buf_fini(&why);
+}
+
 void admin_cluster(struct admin_call *c)
 {
     struct queues x = { .c = c, .list = json_array() };
@@ -43,6 +60,7 @@ void admin_cluster(struct admin_call *c)
                   "lost_segments", INT(n.lost_segments), "rebuilt_segments", INT(n.rebuilt),
                   "queues", x.list);
     admin_set_lists(j, c, "");
+    set_warning(j, c->s);
     admin_json(c->a, 200, j);
 }
 

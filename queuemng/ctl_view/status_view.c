@@ -284,6 +284,7 @@ bool view_cluster(struct buf *b, const json_t *c, const char *queue, bool all)
     nodes(b, json_object_get(c, "nodes"), list);
     buf_byte(b, '\n');
     routers(b, c);
+    ctl_say(b, c, "{?warning:warning: {manager}: {warning}\n}");
     warnings(b, json_object_get(c, "nodes"));
     warnings(b, json_object_get(json_object_get(c, "tasks"), "nodes"));
     warnings(b, json_object_get(c, "routers"));

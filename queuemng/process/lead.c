@@ -314,6 +314,7 @@ void mng_lead_look(const struct mng_lead *l, struct mng_lead_view *v)
     *v = (struct mng_lead_view) {
         .leads = l->begun,
         .reachable = l->up,
+        .alone = redis_store_alone(l->store),
         .epoch = l->lease.epoch,
         .lease_age_ms =
             l->lease.state == LEASE_LEADING ? boot_ms() - l->lease.renewed_ms : -1,

@@ -43,6 +43,7 @@ void mng_lead_give_up(struct mng_lead *l);
 
 struct mng_lead_view {
     bool leads, reachable; /* Redis is */
+    bool alone;            /* and takes writes that none of its replicas gets */
     uint64_t epoch;        /* epoch of the last term */
     msec_t lease_age_ms;   /* since it was last asked for with success; -1 = never */
     const char *redis;     /* address of it */

@@ -284,6 +284,9 @@ bool mng_healthy(void *ctx, struct buf *why)
     else if (s->tokens_wrong[0] != '\0') /* no reason for a restart, which would fail by it */
         buf_printf(why, "admin_tokens_file was refused, the tokens from before are used: %s",
                    s->tokens_wrong);
+    else if (v.alone)
+        buf_str(why, "Redis has replicas, and takes writes that none of them gets: when its master is "
+                     "cut off, two managers may lead; set min-replicas-to-write (docs/regions.md)");
     else
         rpc_warn(s->rpc, why);
     return v.reachable && s->store_ok && !mng_is_foreign(s->mng);

@@ -7,6 +7,8 @@
 
 #include "queuemng/store/redis_store_int.h"
 
+#define REPLICAS_MS 60000 /* time between questions of a leader for Redis' replicas */
+
 static void lease_answer(struct redis_store *s, const struct redis_ans *a,
                          enum redis_lease_answer good)
 {
@@ -68,6 +70,8 @@ int redis_store_renew(struct redis_store *s, uint64_t serial, uint64_t epoch)
 {
     struct redis_command c;
 
+    if (ev_now(s->ev) - s->replicas_ms >= REPLICAS_MS)
+        redis_store_ask_replicas(s);
     redis_eval(&c, REDIS_SCRIPT_RENEW, s->key, ARRAY_LEN(s->key));
     redis_arg_str(&c.a, s->owner);
     redis_arg_u64(&c, s->ttl_ms);

@@ -356,6 +356,55 @@ int redis_store_restore(struct redis_store *s)
     return rc;
 }
 
+/* ---- replicas -------------------------------------------------------------------- */
+
+/* The last line is there if, and only if, both min-replicas-to-write and its lag are set. */
+bool redis_takes_writes_alone(const char *info)
+{
+    static const char key[] = "\nconnected_slaves:";
+    const char *at = strstr(info, key);
+
+    return at != NULL && strtol(at + sizeof(key) - 1, NULL, 10) > 1 &&
+           strstr(info, "\nmin_slaves_good_slaves:") == NULL;
+}
+
+/* Not everybody may ask for it. */
+static void on_replicas(void *ctx, const struct redis_ans *a)
+{
+    struct redis_store *s = ctx;
+    const char *p;
+    size_t n;
+    bool alone;
+
+    if (a->fault != REDIS_NONE || !redis_ans_text(a, 0, &p, &n))
+        return;
+    alone = redis_takes_writes_alone(p);
+    if (alone && !s->alone)
+        log_warn("event=redis_writes_alone addr=%s do=\"set min-replicas-to-write and "
+                 "min-replicas-max-lag of Redis\"",
+                 redis_link_addr(s->link));
+    s->alone = alone;
+}
+
+void redis_store_ask_replicas(struct redis_store *s)
+{
+    struct redis_args a = { 0 };
+
+    if (!s->fails_over)
+        return;
+    s->replicas_ms = ev_now(s->ev);
+    redis_arg_str(&a, "INFO");
+    redis_arg_str(&a, "replication");
+    if (redis_send(s->link, &a, on_replicas, s) < 0)
+        s->replicas_ms = 0; /* at the next renewal */
+    redis_args_fini(&a);
+}
+
+bool redis_store_alone(const struct redis_store *s)
+{
+    return s->alone;
+}
+
 /* ---- life ------------------------------------------------------------------------ */
 
 static void on_up(void *ctx, int64_t uptime_ms)
@@ -363,6 +412,7 @@ static void on_up(void *ctx, int64_t uptime_ms)
     struct redis_store *s = ctx;
 
     s->calls.on_link(s->ctx, true, uptime_ms);
+    redis_store_ask_replicas(s);
     write_go(s);
 }
 
@@ -420,6 +470,7 @@ int redis_store_new(struct redis_store **out, struct ev *ev,
     s->ttl_ms = o->ttl_ms;
     s->wait_replicas = o->wait_replicas;
     s->answer_ms = o->link.answer_ms;
+    s->fails_over = o->link.n_sentinels > 0 || o->link.n_addrs > 1;
     snprintf(s->key[0], sizeof(s->key[0]), "{%s}:lease", o->prefix);
     snprintf(s->key[1], sizeof(s->key[1]), "{%s}:head", o->prefix);
     snprintf(s->key[2], sizeof(s->key[2]), "{%s}:kv", o->prefix);

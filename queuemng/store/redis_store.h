@@ -62,6 +62,13 @@ enum redis_mirror { REDIS_SAME, REDIS_NEWER, REDIS_WENT_BACK };
 enum redis_mirror redis_store_compare(const struct redis_store *s, uint64_t rev);
 msec_t redis_store_stuck_ms(const struct redis_store *s); /* age of the oldest open write */
 
+/* Says it of what Redis tells of its replicas (INFO replication): it has two or more, and takes writes
+ * that none of them gets. */
+bool redis_takes_writes_alone(const char *info);
+/* True while such a Redis is used, and another of its servers may become the master. Asked when the
+ * link comes up, and once a minute by who leads. */
+bool redis_store_alone(const struct redis_store *s);
+
 const struct redis_link *redis_store_link(const struct redis_store *s);
 const struct histo *redis_store_latency(const struct redis_store *s);
 

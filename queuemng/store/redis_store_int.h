@@ -42,10 +42,14 @@ struct redis_store {
     struct write in_flight; /* n == 0 and not whole: none */
     uint64_t in_flight_rev;  /* number that it makes */
     bool sent;         /* sent, and not answered */
+    bool fails_over, alone; /* other servers are known; Redis takes writes that no replica gets */
+    msec_t replicas_ms;     /* when it was asked for these last */
     unsigned n_stale; /* answers still to come that are about writes of an earlier term */
     struct store_counts count;
     struct histo latency;
 };
+
+void redis_store_ask_replicas(struct redis_store *s); /* the answer is for redis_store_alone() */
 
 /* Scripts that run inside Redis; each is atomic. KEYS: lease, head, kv (redis_store.h says what is in them).
  * Answers begin with numbers: a result, then rev. */

@@ -3,6 +3,8 @@
 #include "queuemng/store/redis_store.h"
 
 #include <inttypes.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include "tests/lib/redisrig.h"
 
@@ -575,4 +577,69 @@ Test(redis_store, a_write_below_min_replicas_fails)
     cr_expect_not(done(&c, serial));
     store_close(redis_store_base(c.s));
     rig_fini(&r);
+}
+
+/* ---- replicas -------------------------------------------------------------------- */
+
+/* Redis counts it among its replicas when it has got a byte. */
+static int replica(struct rig *r)
+{
+    struct sockaddr_un at = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    char c;
+
+    memcpy(at.sun_path, r->real.sock, strlen(r->real.sock) + 1);
+    cr_assert_eq(connect(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+    cr_assert_eq(write(fd, "SYNC\r\n", 6), 6);
+    cr_assert_eq(read(fd, &c, 1), 1);
+    return fd;
+}
+
+/* A manager comes up: what has it heard? */
+static bool is_alone(struct rig *r, size_t n_addrs)
+{
+    static const struct redis_store_calls calls = { on_link, on_lease, on_loaded, on_done, on_refused };
+    char *addr[] = { r->real.sock, r->real.sock };
+    struct redis_store_opts o = { .link = { .addr = addr, .n_addrs = n_addrs, .connect_ms = PATIENT_MS,
+                                            .answer_ms = PATIENT_MS },
+                                  .prefix = "t", .owner = "cccc", .info = "c x y", .ttl_ms = 60000 };
+    struct side c = { 0 };
+    struct err e;
+    bool alone;
+
+    cr_assert_eq(redis_store_new(&c.s, r->g.ev, &o, &calls, &c, &e), 0);
+    RIG_UNTIL(&r->g, c.up);
+    (void)take(r, &c, 0); /* its answer comes behind the other */
+    alone = redis_store_alone(c.s);
+    store_close(redis_store_base(c.s));
+    return alone;
+}
+
+Test(redis_store, a_redis_that_takes_writes_alone_is_known)
+{
+    struct rig r;
+    int one, two;
+
+    rig_init(&r);
+    cr_expect_not(is_alone(&r, 2), "nobody takes over from it");
+    one = replica(&r);
+    cr_expect_not(is_alone(&r, 2), "without its only replica it would take no writes");
+    two = replica(&r);
+    cr_expect(is_alone(&r, 2));
+    cr_expect_not(is_alone(&r, 1), "this manager knows no other");
+    TELL(&r, "CONFIG", "SET", "min-replicas-to-write", "1");
+    cr_expect_not(is_alone(&r, 2));
+    TELL(&r, "CONFIG", "SET", "min-replicas-max-lag", "0");
+    cr_expect(is_alone(&r, 2), "this turns it off");
+    close(one);
+    close(two);
+    rig_fini(&r);
+}
+
+Test(redis_store, info_that_says_nothing_of_replicas_is_no_reason)
+{
+    cr_expect_not(redis_takes_writes_alone(""));
+    cr_expect_not(redis_takes_writes_alone("role:master\r\nconnected_slaves:\r\n"));
+    cr_expect_not(redis_takes_writes_alone("# Replication\r\nrole:slave\r\nmaster_host:x\r\nconnected_slaves:0\r\n"));
+    cr_expect(redis_takes_writes_alone("# Replication\r\nrole:master\r\nconnected_slaves:2\r\n"));
 }

@@ -4,7 +4,7 @@
 # are a group, which is told to be over once, when it is sealed and all are.
 . "$(dirname "$0")/lib.sh"
 
-up --routers 2 --seg-nodes 1 --task-nodes 2 --set 'queuemng.pools=[{match: images}, {match: "ride/*", partitions: 8}]'
+up --routers 2 --seg-nodes 1 --task-nodes 2 --task-store "${STORE:-journal}" --set 'queuemng.pools=[{match: images}, {match: "ride/*", partitions: 8}]'
 T=$((PORT + 90))
 N=$DIR/seen
 touch "$N"

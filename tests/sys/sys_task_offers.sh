@@ -4,7 +4,7 @@
 # (kill -9): each attempt is one driver's, each ride is done, none is left anywhere.
 . "$(dirname "$0")/lib.sh"
 
-up --routers 2 --seg-nodes 1 --task-nodes 1 --set 'queuemng.pools=[{match: "ride/*", partitions: 1}, {match: "spread/*", partitions: 4}]'
+up --routers 2 --seg-nodes 1 --task-nodes 1 --task-store "${STORE:-journal}" --set 'queuemng.pools=[{match: "ride/*", partitions: 1}, {match: "spread/*", partitions: 4}]'
 auth="Authorization: Bearer $(task_token)"
 submit() { http -H "$auth" -d "$2" "$R/v1/queues/$1/tasks"; }
 take() { http -H "$auth" -d '{"n":1,"lease":"5s"}' "$R/v1/queues/$1/tasks/take" | jq -c '.tasks[0] // empty'; }

@@ -5,7 +5,7 @@
 # a window of the clock has no more, whatever is killed.
 . "$(dirname "$0")/lib.sh"
 
-up --routers 1 --seg-nodes 1 --task-nodes 1 \
+up --routers 1 --seg-nodes 1 --task-nodes 1 --task-store "${STORE:-journal}" \
     --set 'queuemng.pools=[{match: images}, {match: paid, key: {rates: [{units: 1200, per: minute, burst: 30}]}}, {match: bound, max_waiting_units: 1000}, {match: dated, key: {rates: [{units: 100, window: calendar, zone: Europe/Berlin}]}}, {match: daily, queue: {rates: [{units: 20, per: day}]}}]'
 task_call() { http -H "Authorization: Bearer $(task_token)" "$@"; }
 ctl() { "$BIN/segqctl" --dir "$C" "$@" >"$DIR/out" 2>"$DIR/err" </dev/null; }
@@ -190,8 +190,10 @@ kill -KILL "$pid"
 wait_for 30 "the task node is killed again" restarted task.0 "$pid"
 from=$(date +%s)
 goes_on() { [ "$(call 5)" = 200 ]; }
-wait_for 10 "J27: an endpoint goes on with what is left of its day" goes_on
-check "  at once" [ $(($(date +%s) - from)) -le 20 ]
+if [ "${STORE:-journal}" = journal ]; then # a Redis has nothing of the node itself: its buckets are empty
+    wait_for 10 "J27: an endpoint goes on with what is left of its day" goes_on
+    check "  at once" [ $(($(date +%s) - from)) -le 20 ]
+fi
 ctl endpoint set gen on_quota=reject rates='[{"units":600,"per":"minute","burst":20},{"units":1000,"per":"second"}]'
 refused() { [ "$(call 1000)" = 429 ]; }
 wait_for 20 "with on_quota=reject it is refused what has no room" refused

@@ -152,6 +152,9 @@ Test(site_check, what_is_wrong_with_the_service_is_no_verdict_about_people)
     site.status = 500;
     cr_expect_eq(join("segq-verify: x\r\n", ""), 201);
     cr_expect_eq(w.r->site_results[SITE_FALLBACK], 5);
+    site.says = "{\"success\":false}";
+    cr_expect_eq(join("segq-verify: x\r\n", ""), 201, "%s", got);
+    site.says = "{\"success\":true}";
     site.status = 400;
     cr_expect_eq(join("segq-verify: x\r\n", ""), 201, "nobody is one by an error");
     site.says = "{\"success\":false,\"error\":{\"error_code\":\"sitekey_invalid\"}}";
@@ -257,10 +260,13 @@ Test(site_check, a_token_that_two_bring_at_once_is_one_place)
 /* Polls of others are answered meanwhile; then the client goes, or the router ends. */
 Test(site_check, a_service_that_is_slow_holds_up_nobody_else)
 {
+    static const struct linger reset = { 1, 0 };
+
     site.says = NULL;
     say_with("POST", JOIN, "X-Forwarded-For: 10.0.0.1\r\nsegq-verify: slow\r\n", "");
     UNTIL(site.held[0] != NULL);
-    close(w.fd);
+    setsockopt(w.fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+    close(w.fd); /* both ways: one that closes its own still waits for the answer */
     dial();
     cr_expect_eq(call_with("GET", "/v1/queues/login", "X-Forwarded-For: 10.0.0.1\r\n", ""), 200, "%s", got);
     site.says = "{\"success\":true}";

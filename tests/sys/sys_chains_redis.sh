@@ -1,0 +1,4 @@
+#!/bin/bash
+# What sys_chains claims holds with the tasks in Redis (store: redis), too: the same story.
+export STORE=redis
+. "$(dirname "$0")/sys_chains.sh"

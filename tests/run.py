@@ -593,7 +593,7 @@ class Run:
         if not self.may_repeat(j, rc):
             return False
         self.show(j)
-        j.why = j.failures(rc)[0]
+        j.why = j.failures(rc)[0].rpartition(" (in ")[0]
         story = j.reads != "build"
         self.say(f"{j.label:36} failed{' beside others' * story}: it is run again{' at the end, alone' * story}")
         os.replace(j.log, j.beside())

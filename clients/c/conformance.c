@@ -108,7 +108,8 @@ static void on_news(void *ctx, const struct segq *s, enum segq_state state)
     const struct segq_ticket *t = segq_ticket(s);
 
     if (!t->trouble && (state == SEGQ_WAITING || state == SEGQ_ADMITTED))
-        say_event(ctx, json_pack("{s:s, s:s, s:I, s:I}", "token", t->token, "state",
+        say_event(ctx, json_pack("{s:s, s:s, s:s, s:I, s:I}", "token", t->token, "device",
+                                 t->device, "state",
                                  state == SEGQ_WAITING ? "waiting" : "admitted", "position",
                                  (json_int_t)t->position, "eta_s", (json_int_t)t->eta_s));
 }
@@ -133,6 +134,7 @@ static struct segq *line_of(struct question *q, int polls_only, int tells)
     o.timeout_ms = q->o->timeout_ms;
     o.polls_only = polls_only;
     o.token = text(q, "token")[0] != '\0' ? text(q, "token") : NULL;
+    o.device = text(q, "device");
     o.on_news = tells ? on_news : NULL;
     o.ctx = q;
     return segq_new(&o);
@@ -164,9 +166,9 @@ static void do_poll(struct question *q)
     while ((state = segq_poll(s, 100)) < SEGQ_ADMITTED && segq_ticket(s)->total == 0)
         ;
     if (state <= SEGQ_ADMITTED)
-        say_ok(q, json_pack("{s:s, s:I, s:s}", "state", state < SEGQ_ADMITTED ? "waiting" : "admitted",
+        say_ok(q, json_pack("{s:s, s:I, s:s, s:s}", "state", state < SEGQ_ADMITTED ? "waiting" : "admitted",
                             "position", (json_int_t)segq_ticket(s)->position, "pass",
-                            segq_ticket(s)->pass));
+                            segq_ticket(s)->pass, "device", segq_ticket(s)->device));
     else
         say_gone(q, state, segq_ticket(s)->why);
     segq_free(s);

@@ -18,6 +18,8 @@
 
 #define BODY_MAX    16384
 #define TOKEN_MAX   65
+#define DEVICE      "segq_device_"
+#define DEVICE_MAX  128
 #define WHY_MAX     64
 #define PASS_MAX    4096
 #define WORST_MS    30000
@@ -44,7 +46,7 @@ struct segq {
     int64_t told_ms;
     uint64_t random;
     struct segq_ticket ticket;
-    char token[TOKEN_MAX], why[WHY_MAX], pass[PASS_MAX];
+    char token[TOKEN_MAX], device[DEVICE_MAX], why[WHY_MAX], pass[PASS_MAX];
     char answer[BODY_MAX + 1];
     size_t n_answer;
 };
@@ -260,6 +262,35 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
     return size * n;
 }
 
+/* NAME=VALUE at the begin of p; -1: it is no cookie of a device. */
+static int take_device(struct segq *s, const char *p, size_t n)
+{
+    size_t k = 0;
+
+    while (k < n && strchr(" ,;\r\n", p[k]) == NULL)
+        k++;
+    if (k >= DEVICE_MAX || k < sizeof(DEVICE) || memcmp(p, DEVICE, sizeof(DEVICE) - 1) != 0 ||
+        memchr(p, '=', k) == NULL)
+        return -1;
+    memcpy(s->device, p, k);
+    s->device[k] = '\0';
+    return 0;
+}
+
+/* Of a join; or of a 503, when a ticket was rebound. */
+static size_t on_head(char *p, size_t size, size_t n, void *arg)
+{
+    size_t at = sizeof("set-cookie:") - 1;
+
+    n *= size;
+    if (n > at && curl_strnequal(p, "set-cookie:", at)) {
+        while (at < n && p[at] == ' ')
+            at++;
+        take_device(arg, p + at, n - at);
+    }
+    return n;
+}
+
 /* The next one at ms from now. */
 static void later(struct segq *s, int64_t ms)
 {
@@ -317,6 +348,10 @@ static void begin(struct segq *s)
     set_target(s);
     curl_easy_setopt(s->easy, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(s->easy, CURLOPT_WRITEDATA, s);
+    curl_easy_setopt(s->easy, CURLOPT_HEADERFUNCTION, on_head);
+    curl_easy_setopt(s->easy, CURLOPT_HEADERDATA, s);
+    if (s->device[0] != '\0')
+        curl_easy_setopt(s->easy, CURLOPT_COOKIE, s->device);
     if (s->listens) {
         curl_easy_setopt(s->easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
         curl_easy_setopt(s->easy, CURLOPT_LOW_SPEED_TIME, (long)SILENCE_S);
@@ -612,7 +647,8 @@ static int init(struct segq *s, const struct segq_options *o)
     s->polls_only = o->polls_only;
     s->timeout_ms = o->timeout_ms > 0 ? o->timeout_ms : TIMEOUT_MS;
     s->random = (uint64_t)now_ms() * 2654435761u ^ (uint64_t)(uintptr_t)s ^ 88172645463325252u;
-    s->ticket = (struct segq_ticket) { s->token, 0, 0, -1, s->pass, 0, s->why, 0 };
+    s->ticket = (struct segq_ticket) { s->token, 0, 0, -1, s->pass, 0, s->why, 0,
+                                      s->device };
     s->multi = curl_multi_init();
     s->easy = curl_easy_init();
     s->headers = curl_slist_append(NULL, "Content-Type: application/json");
@@ -625,6 +661,9 @@ static int init(struct segq *s, const struct segq_options *o)
         strcpy(s->token, o->token);
         s->state = s->token[0] != '\0' ? SEGQ_WAITING : SEGQ_JOINING;
     }
+    if (o->device != NULL && o->device[0] != '\0' &&
+        take_device(s, o->device, strlen(o->device)) < 0)
+        return -1;
     if (s->multi == NULL || s->easy == NULL || s->headers == NULL || s->queue == NULL ||
         s->body == NULL || add_key(&s->headers) < 0 || copy_routers(s, o) < 0)
         return -1;

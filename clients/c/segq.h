@@ -51,6 +51,7 @@ struct segq_options {
     void (*on_news)(void *ctx, const struct segq *s, enum segq_state state);
     void *ctx;
     int polls_only;      /* 1: it keeps no connection open */
+    const char *device;  /* saved with the token. NULL = none */
 };
 
 struct segq_ticket { /* as last heard; valid until the next segq_poll() */
@@ -64,9 +65,11 @@ struct segq_ticket { /* as last heard; valid until the next segq_poll() */
                             SEGQ_REFUSED: queue_closed, queue_not_found ...; else "" */
     int trouble;         /* 1: we are not answered, or told to wait. With a token the place
                             is kept; without one there is none yet, and we go on trying */
+    const char *device;  /* the cookie of a queue with `bind: device`, the only one that is kept:
+                            save it with the token. "" = none */
 };
 
-/* Copies what it is given. NULL: no memory, or no router or queue in the options. */
+/* Copies what it is given. NULL: no memory, no router or queue in the options, or a device that is none. */
 struct segq *segq_new(const struct segq_options *o);
 void segq_free(struct segq *s); /* NULL is fine. Does not leave the line */
 

@@ -74,6 +74,17 @@ def cut(n):
     return go
 
 
+def also(*lines):
+    """The router's answer, with more lines in its head, before and behind its own."""
+    def go(p, r, c):
+        head, body = p.ask(r)
+        first, _, rest = head.partition(b"\r\n")
+        more = "".join(f"{x}\r\n" for x in lines).encode()
+        c.sendall(first + b"\r\n" + more + rest[:-2] + more + b"\r\n" + body)
+        return False
+    return go
+
+
 def drip():
     """A head, and then a byte now and then."""
     def go(p, r, c):

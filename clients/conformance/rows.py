@@ -15,13 +15,15 @@ import time
 import urllib.parse
 import urllib.request
 
-from proxy import Proxy, cut, cut_stream, drip, drop, drop_answer, garbage, mute_stream, problem, say
+from proxy import Proxy, also, cut, cut_stream, drip, drop, drop_answer, garbage, mute_stream, problem, say
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 TICKETS, EVENTS = r"^/v1/tickets/[^/]*$", r"/events$"
 # Rows whose line lets nobody in at first.
 PAUSED = {"news_by_events", "news_by_polls", "resume", "stream_cut", "stream_mute", "reasons_of_410", "router_dies",
-          "cut_body", "slow_body", "garbage", "lost_join", "unknown_token", "server_token"}
+          "cut_body", "slow_body", "garbage", "lost_join", "unknown_token", "server_token", "device"}
+# Rows whose line has `bind: device`.
+BOUND = {"device"}
 # One of these goes first, alone: a virtual machine that has just begun keeps no times.
 FIRST = ("submit_and_wait", "join_open")
 LONG = {"task_events", "work_progress", "burst_503", "place_of_call", "stream_of_call", "work_again", "stream_mute", "work_extends", "work_slow_router", "slow_body", "clock_ahead", "clock_behind"}
@@ -84,6 +86,52 @@ def row_resume(r):
     r.claim(again.result(10)["token"] == here["token"], "the token is another one")
     r.claim(r.proxy.count("POST", r"/tickets$") == 1, "it joined again")
     r.leave(behind)
+
+
+def taken(c, token):
+    """None: the routers do not know yet that it may be taken over."""
+    try:
+        return c.ask("poll", token=token)
+    except Exception as e:
+        if getattr(e, "code", "") != "other_device":
+            raise
+        return None
+
+
+def row_device(r):
+    r.proxy.rule("POST", r"/tickets$", also("Set-Cookie: sid=1; Path=/", "Set-Cookie: segq_pass=x"))
+    first = r.client(alone=True)
+    here = first.begin("wait_pass", queue=r.queue).wait_for(waits)
+    token, kept = here["token"], {"token": here["token"], "device": here["device"]}
+    r.claim((here["device"] or "").startswith(f"segq_device_{r.queue}="), f"no device: {here}")
+    if "events" in r.parts:
+        r.until(lambda: r.proxy.count("GET", EVENTS), text="it never listens")
+    r.claim(first.ask("poll", **kept)["position"] == 1, "the place is not its own")
+    first.end()
+    c = r.client()
+    r.raises("another device", lambda: c.ask("poll", token=token), kind="api", status=403, code="other_device")
+    try:
+        c.ask("leave", token=token)
+    except Exception:
+        pass  # some clients do not say
+    again = c.begin("wait_pass", queue=r.queue, **kept)
+    r.claim(again.wait_for(waits)["position"] == 1, "it is not kept")
+    there = Proxy(r.proxy.url)
+    there.rule("GET", TICKETS, problem(503, "queue_unavailable"), times=9)
+    r.proxy.rule("GET", TICKETS, say(307, headers={"Location": f"{there.url}/v1/tickets/{token}"}))
+    c.ask("poll", **kept)
+    there.close()
+    r.claim(not any(b"segq_device" in q.head for q in there.asked), "the device went to another host")
+    told = [q.header("Cookie") for q in r.proxy.asked]
+    r.claim(set(told) == {None, here["device"]} and told[0] is None, f"cookies: {set(told)}, not {here['device']}")
+    r.order("resume")
+    r.claim(again.result(10)["token"] == token, "the token is another one")
+    r.cluster.operate("POST", f"/v1/admin/tickets/{token}/rebind")
+    other = r.until(lambda: taken(c, token), text="it does not take it over")
+    r.claim(other["state"] == "admitted" and other["device"] != here["device"], f"as the first device: {other}")
+    r.raises("the old one", lambda: c.ask("poll", **kept), kind="api", status=403, code="other_device")
+    c.ask("leave", token=token, device=other["device"])
+    r.raises("a poll after that", lambda: c.ask("poll", token=token, device=other["device"]), kind="api", status=410)
 
 
 def row_leave(r):

@@ -276,18 +276,18 @@ def play(cluster, client, name, argv, wall, parts, shared=None, meeting=None):
 
 def prepare(cluster, todo):
     """A line of people for each row of [(client, name, part)] that needs one; all routers know it."""
-    lines = [(f"{c}-{n}", n in rows.PAUSED) for c, n, part in todo if part in ("people", "events", "gate", "alone")]
+    lines = [(f"{c}-{n}", n in rows.PAUSED, {"bind": "device"} if n in rows.BOUND else {}) for c, n, part in todo if part in ("people", "events", "gate", "alone")]
 
     def make(line):
         cluster.operate("PUT", f"/v1/admin/queues/{line[0]}", {
-            "release_per_s": 1000, "poll_min": "200ms", "poll_max": "1s", "grace": "10m"})
+            "release_per_s": 1000, "poll_min": "200ms", "poll_max": "1s", "grace": "10m", **line[2]})
         if line[1]:
             cluster.operate("POST", f"/v1/admin/queues/{line[0]}/pause")
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         list(pool.map(make, lines))
     end = time.monotonic() + 30
     for r in cluster.routers:
-        for name, paused in lines:
+        for name, paused, _ in lines:
             while time.monotonic() < end:
                 try:
                     if (cluster.http("GET", f"{r}/v1/queues/{name}")["state"] == "paused") == paused:

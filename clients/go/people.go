@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -74,6 +75,9 @@ type Line struct {
 	Join  Join
 	Polls bool // it only polls, and does not listen to events
 
+	// Device is the cookie of a queue with bind: device, the only one that is kept: save it with the token.
+	Device string
+
 	c       *Client
 	key     string
 	mu      sync.Mutex
@@ -106,13 +110,13 @@ func (l *Line) Enter(ctx context.Context) (*Ticket, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l.ask(ctx, &ask{method: "POST", path: "/v1/queues/" + esc(l.Queue) + "/tickets", body: body, open: true,
+	return l.ask(ctx, &ask{method: "POST", path: "/v1/queues/" + esc(l.Queue) + "/tickets", body: body,
 		header: http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {l.key}}})
 }
 
 // Poll asks once; it also tells segq that somebody still waits. ErrTicketGone: it is over.
 func (l *Line) Poll(ctx context.Context) (*Ticket, error) {
-	return l.ask(ctx, &ask{method: "GET", path: l.path(), open: true})
+	return l.ask(ctx, &ask{method: "GET", path: l.path()})
 }
 
 // Leave gives the place up, or ends the session.
@@ -120,7 +124,7 @@ func (l *Line) Leave(ctx context.Context) error {
 	if l.token() == "" {
 		return nil
 	}
-	return l.c.call(ctx, &ask{method: "DELETE", path: l.path(), open: true}, nil)
+	return l.c.call(ctx, l.of(&ask{method: "DELETE", path: l.path()}), nil)
 }
 
 // Wait enters, tells news of each change of the place (it may be nil), and returns when it is let in,
@@ -183,12 +187,38 @@ func (l *Line) token() string {
 
 func (l *Line) path() string { return "/v1/tickets/" + esc(l.token()) }
 
+// of is a request of this person: without the server's token, with the device's cookie.
+func (l *Line) of(q *ask) *ask {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	q.open = true
+	if l.Device != "" {
+		if q.header == nil {
+			q.header = http.Header{}
+		}
+		q.header["Cookie"] = []string{l.Device}
+	}
+	return q
+}
+
+// keep keeps the device's cookie: of a join, or of a 503, when a ticket was rebound.
+func (l *Line) keep(h http.Header) {
+	for _, c := range (&http.Response{Header: h}).Cookies() {
+		if strings.HasPrefix(c.Name, deviceCookie) {
+			l.mu.Lock()
+			l.Device = c.Name + "=" + c.Value
+			l.mu.Unlock()
+		}
+	}
+}
+
 func (l *Line) ask(ctx context.Context, q *ask) (t *Ticket, err error) {
 	err = l.c.until(ctx, forever, func(router string) error {
-		a, err := l.c.try(ctx, router, q)
+		a, err := l.c.try(ctx, router, l.of(q))
 		if err != nil {
 			return err
 		}
+		l.keep(a.header)
 		body, err := judge(router, a)
 		if err != nil {
 			return err
@@ -232,7 +262,7 @@ func (l *Line) beDeaf(d time.Duration) { l.deaf = time.Now().Add(d + jitter(d)) 
 // is the last that was heard.
 func (l *Line) listen(ctx context.Context, t *Ticket, news func(*Ticket)) (*Ticket, time.Duration, error) {
 	router, heard := l.c.first(), false
-	q := &ask{method: "GET", path: l.path() + "/events", open: true, header: http.Header{"Accept": {"text/event-stream"}}}
+	q := l.of(&ask{method: "GET", path: l.path() + "/events", header: http.Header{"Accept": {"text/event-stream"}}})
 	if l.id != "" {
 		q.header.Set("Last-Event-ID", l.id)
 	}

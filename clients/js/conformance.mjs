@@ -51,15 +51,15 @@ const verbs = {
       token, timeoutMs: timeout_s * 1000, retryForMs: retry_for_s * 1000 }) });
   },
   async wait_pass(id, { queue, timeout_s, ...options }, { client }) {
-    const t = await client.waitForPass(queue, { ...options, signal: within(timeout_s),
-      onTicket: ({ token, state, position, eta_s }) => say({ id, event: { token, state, position, eta_s } }) });
+    const line = client.line(queue, { ...options, signal: within(timeout_s) });
+    const t = await line.wait(({ token, state, position, eta_s }) => say({ id, event: { token, device: line.device, state, position, eta_s } }));
     return { token: t.token, pass: t.pass };
   },
-  async poll(id, { token }, { client }) {
-    const { state, position, pass } = await client.line('', { token }).poll();
-    return { state, position, pass };
+  async poll(id, options, { client }) {
+    const line = client.line('', options), { state, position, pass } = await line.poll();
+    return { state, position, pass, device: line.device };
   },
-  leave(id, { token }, { client }) { return client.line('', { token }).leave(); },
+  leave(id, options, { client }) { return client.line('', options).leave(); },
   check_pass(id, { queue, token }, o) { return gate(o, queue).check(token); },
   verify_pass(id, { queue, token }, o) { return gate(o, queue).verify(token); },
   /** A site behind the middleware: tells its address, and whom it lets in. /bye ends the session. */

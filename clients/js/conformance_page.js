@@ -4,7 +4,7 @@
 const readline = require('readline');
 const Segq = require('./segq.js');
 
-const STATUS = { queue_not_found: 404, queue_closed: 403, not_eligible: 403, bad_request: 400 };
+const STATUS = { queue_not_found: 404, queue_closed: 403, other_device: 403, not_eligible: 403, bad_request: 400 };
 const opened = {};  // routers, by the number of the question
 
 const say = line => process.stdout.write(JSON.stringify(line) + '\n');
@@ -16,7 +16,7 @@ function wait(routers, options, seconds, news) {
     const line = new Segq(Object.assign({ routers, storage: null, client: 'game' }, options));
     const late = seconds && setTimeout(() => { line.stop(); fail({ kind: 'deadline', detail: 'no time is left' }); }, seconds * 1000);
     const end = (f, v) => { clearTimeout(late); line.stop(); f(v); };
-    line.on('ticket', t => news(t, v => end(ok, v)));
+    line.on('ticket', t => news(t, v => end(ok, v), line));
     line.on('gone', why => end(fail, why === 'unknown' ? api(why, 404, 'ticket_unknown') : api(why, 410, 'ticket_gone', why)));
     line.on('refused', code => end(fail, api('refused', STATUS[code], code)));
     line.start();
@@ -26,15 +26,16 @@ function wait(routers, options, seconds, news) {
 const verbs = {
   async open(id, a) { opened[id] = a.routers; },
   wait_pass(id, a) {
-    return wait(opened[a.client], { queue: a.queue, token: a.token, subject: a.subject, lane: a.lane, claim: a.claim }, a.timeout_s, (t, done) => {
-      say({ id, event: { token: t.token, state: t.state, position: t.position, eta_s: t.eta_s } });
+    return wait(opened[a.client], { queue: a.queue, token: a.token, device: a.device, subject: a.subject, lane: a.lane, claim: a.claim }, a.timeout_s, (t, done, line) => {
+      say({ id, event: { token: t.token, device: line.device, state: t.state, position: t.position, eta_s: t.eta_s } });
       if (t.state === 'admitted') done({ token: t.token, pass: t.pass });
     });
   },
   poll(id, a) {
-    return wait(opened[a.client], { queue: '', token: a.token }, 0, (t, done) => done({ state: t.state, position: t.position, pass: t.pass }));
+    return wait(opened[a.client], { queue: '', token: a.token, device: a.device }, 0,
+      (t, done, line) => done({ state: t.state, position: t.position, pass: t.pass, device: line.device }));
   },
-  leave(id, a) { return new Segq({ queue: '', routers: opened[a.client], storage: null, token: a.token }).leave(); },
+  leave(id, a) { return new Segq({ queue: '', routers: opened[a.client], storage: null, token: a.token, device: a.device }).leave(); },
 };
 
 readline.createInterface({ input: process.stdin }).on('line', text => {

@@ -139,6 +139,8 @@ export interface Ticket {
 export interface LineOptions extends Join, CallOptions {
   /** Of an earlier run: goes on in its place. */
   token?: string;
+  /** Saved with it. */
+  device?: string;
   /** false: polls only. */
   events?: boolean;
   onTrouble?(why: '' | 'offline' | 'busy'): void;
@@ -148,6 +150,8 @@ export class Line implements AsyncIterable<Ticket> {
   constructor(transport: Transport, queue: string, options?: LineOptions);
   readonly queue: string;
   readonly token?: string;
+  /** Of a queue with `bind: device`: save it with the token. In browsers undefined: they keep it. */
+  readonly device?: string;
   readonly ticket?: Ticket;
   readonly trouble: '' | 'offline' | 'busy';
   join(): Promise<Ticket>;

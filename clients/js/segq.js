@@ -13,8 +13,8 @@
  *
  * From another origin than the routers': name the page's in allow_origins of router.yaml.
  *
- * Options: client ('browser'), subject, lane, claim, token (in place of joining), storage
- * (localStorage; null = none), fetch. */
+ * Options: client ('browser'), subject, lane, claim, token (in place of joining), device (with it, outside
+ * browsers: save line.device), storage (localStorage; null = none), fetch. */
 (function (root, make) {
   if (typeof module === 'object' && module.exports) module.exports = make(root);
   else root.Segq = make(root);
@@ -43,7 +43,9 @@
       this.heardAt = 0;
       this.now = () => Date.now();
       try { this.storage = 'storage' in o ? o.storage : root.localStorage; } catch (e) { this.storage = null; }
-      this.token = o.token || this.load().token || '';
+      const old = this.load();
+      this.token = o.token || old.token || '';
+      this.device = o.device || old.device; /* a cookie, where no browser keeps it */
       this.wake = e => this.look(e.type === 'online');
     }
 
@@ -149,14 +151,16 @@
       const stop = new AbortController();
       const timer = setTimeout(this.cut = () => stop.abort(), TRY_MS);
       try {
-        const init = { method, signal: stop.signal, cache: 'no-store', credentials: 'omit' };
+        const init = { method, signal: stop.signal, cache: 'no-store', credentials: 'same-origin', headers: {} };
+        if (this.device) init.headers.Cookie = this.device;
         if (body) {
-          init.headers = { 'Content-Type': 'application/json' };
+          init.headers['Content-Type'] = 'application/json';
           if (key) init.headers['Idempotency-Key'] = key;
           init.body = JSON.stringify(body);
         }
         const r = await this.fetch(this.routers[0] + path, init);
-        const text = await r.text();
+        const text = await r.text(), device = /segq_device_[^\s=;,]+=[\w-]+/.exec(r.headers.get('Set-Cookie'));
+        if (device) this.device = device[0];
         return { status: r.status, after: Number(r.headers.get('Retry-After')), body: text ? JSON.parse(text) : {} };
       } finally {
         clearTimeout(timer);
@@ -220,7 +224,7 @@
       this.heardAt = this.now();
       this.told = t.poll_after_ms;
       this.trouble('');
-      this.save({ token: t.token, start });
+      this.save({ token: t.token, start, device: this.device });
       this.emit('ticket', Object.assign({ start }, t));
       if (t.state === 'admitted') {
         this.stop();

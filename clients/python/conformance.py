@@ -62,15 +62,16 @@ class Adapter:
         line = self.client.line(queue, **options)
         with segq.Scope(timeout_s):
             t = line.wait(lambda t: self.say(id=n, event={
-                "token": t.token, "state": t.state, "position": t.position, "eta_s": t.eta_s}))
+                "token": t.token, "device": line.device, "state": t.state, "position": t.position, "eta_s": t.eta_s}))
         return {"token": t.token, "pass": t.pass_}
 
-    def do_poll(self, n, token):
-        t = self.client.line("", token=token).poll()
-        return {"state": t.state, "position": t.position, "pass": t.pass_}
+    def do_poll(self, n, **options):
+        line = self.client.line("", **options)
+        t = line.poll()
+        return {"state": t.state, "position": t.position, "pass": t.pass_, "device": line.device}
 
-    def do_leave(self, n, token):
-        self.client.line("", token=token).leave()
+    def do_leave(self, n, **options):
+        self.client.line("", **options).leave()
 
     def gate(self, queue):
         return self.gates.setdefault(queue, segq.Gate(self.client, queue))
@@ -177,7 +178,7 @@ class Adapter:
             "TaskSubmit": taken(segq.task_body), "TaskPatch": taken(segq.Client.change, "task"),
             "SchedulePut": taken(segq.Client.put_schedule, "queue", "name"),
             "TaskComplete": taken(segq.Client.complete, "url"),
-            "Join": taken(segq.Line.__init__, "transport", "queue", "token", "events", "on_trouble"),
+            "Join": taken(segq.Line.__init__, "transport", "queue", "token", "device", "events", "on_trouble"),
             "Ticket": [names.get(f, f) for f in segq.Ticket._fields if f != "raw"],
             "TaskTaken": [{"token": "task"}.get(f, f) for f in segq.Job.__slots__ if f != "lost" and f[0] != "_"] + ["payload_base64"],
             "reasons": [c.reason for c in (segq.TicketExpired, segq.TicketLeft, segq.TicketNoShow,

@@ -2,6 +2,7 @@ using System;
 using System.Collections.Generic;
 using System.Diagnostics;
 using System.Globalization;
+using System.Text.RegularExpressions;
 using System.Threading;
 using System.Threading.Tasks;
 
@@ -86,6 +87,9 @@ namespace Segq
         /// <summary>That of an earlier run: it goes on in the same place.</summary>
         public string Token;
 
+        /// <summary>That which was saved with the token.</summary>
+        public string Device;
+
         /// <summary>Who joins; at most one live ticket each.</summary>
         public string Subject;
 
@@ -114,6 +118,8 @@ namespace Segq
         private const double QuietS = 90; // a router says the place anew sooner, or after the told interval
         private const double DeafS = 60;  // then it tries to listen again
 
+        private static readonly Regex ItsCookie = new Regex(@"(^|, ?)(segq_device_[^\s=;,]+=[A-Za-z0-9_-]+)");
+
         private readonly Routers routers;
         private readonly string queue;
         private readonly LineOptions options;
@@ -129,11 +135,16 @@ namespace Segq
             this.queue = queue;
             this.options = options ?? new LineOptions();
             Token = this.options.Token;
+            Device = this.options.Device;
             Trouble = "";
         }
 
         /// <summary>Save it: it is the place.</summary>
         public string Token { get; private set; }
+
+        /// <summary>The cookie of a queue with "bind: device", else null: the only one that is kept. Save it with the
+        /// token.</summary>
+        public string Device { get; private set; }
 
         /// <summary>As last heard, or null.</summary>
         public Ticket Ticket { get; private set; }
@@ -157,7 +168,7 @@ namespace Segq
         public async Task LeaveAsync(CancellationToken cancel = default(CancellationToken))
         {
             if (Token != null)
-                await routers.CallAsync("DELETE", Path(), null, cancel, q => q.With("Authorization", "")).ConfigureAwait(false);
+                await routers.CallAsync("DELETE", Path(), null, cancel, q => Own(q.With("Authorization", ""))).ConfigureAwait(false);
         }
 
         /// <summary>Returns when it is let in, with the pass. news hears of each answer. Cancelled it asks no more, and
@@ -219,10 +230,21 @@ namespace Segq
             return AskedAsync(q, caller, cancel);
         }
 
+        private Ask Own(Ask q)
+        {
+            return Device != null ? q.With("Cookie", Device) : q;
+        }
+
         private Task<Ticket> AskedAsync(Ask q, Caller caller, CancellationToken cancel)
         {
-            return routers.UntilAnsweredAsync(async r => Heard(Ticket.Of(Routers.Judge(
-                await routers.OnceAsync(r, q, routers.Timeout, cancel).ConfigureAwait(false)))), Routers.Endless, cancel, why => SayAsync(why, caller));
+            return routers.UntilAnsweredAsync(async r =>
+            {
+                var a = await routers.OnceAsync(r, Own(q), routers.Timeout, cancel).ConfigureAwait(false);
+                var its = ItsCookie.Match(a.Header("set-cookie") ?? ""); // also of a 503: a ticket that was rebound
+                if (its.Success)
+                    Device = its.Groups[2].Value;
+                return Heard(Ticket.Of(Routers.Judge(a)));
+            }, Routers.Endless, cancel, why => SayAsync(why, caller));
         }
 
         private Ticket Heard(Ticket t)
@@ -256,7 +278,7 @@ namespace Segq
         /// <summary>News by events, until there are none; returns how long to wait before a poll.</summary>
         private async Task<double> ListenAsync(Ticket t, Action<Ticket> news, Caller caller, CancellationToken cancel)
         {
-            var q = Ask.People("GET", Path() + "/events").With("Accept", "text/event-stream");
+            var q = Own(Ask.People("GET", Path() + "/events").With("Accept", "text/event-stream"));
             if (id != "")
                 q.With("Last-Event-ID", id);
             var router = routers.First;

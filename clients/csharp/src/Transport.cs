@@ -41,7 +41,9 @@ namespace Segq
     }
 
     /// <summary>How requests are sent, and how time passes. Another one than HttpClient stands in where that is of no
-    /// use (Unity's UnityWebRequest in a browser). Follows no redirects, adds no cookies.</summary>
+    /// use (Unity's UnityWebRequest in a browser). Follows no redirects, keeps no cookies: the header
+    /// Cookie goes as it is, several lines of Set-Cookie come as one, with ", " between them. (In a browser they are the
+    /// browser's.)</summary>
     public interface ITransport
     {
         /// <summary>Completes when the head of the answer is there; throws (not SegqException) if there is none.</summary>

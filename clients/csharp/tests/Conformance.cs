@@ -102,6 +102,7 @@ namespace Segq
             Clients.TryGetValue((long)(Json.Number(Json.Get(a, "client")) ?? 0), out c);
             Func<string, string> text = n => Json.Get(a, n) as string;
             string queue = text("queue"), task = text("task"), token = text("token");
+            var line = c?.Line(queue ?? "", new LineOptions { Token = token, Device = text("device") });
             switch (text("do"))
             {
                 case "open":
@@ -112,10 +113,10 @@ namespace Segq
                     return null;
                 case "wait_pass":
                     using (var stop = new CancellationTokenSource(a.ContainsKey("timeout_s") && a["timeout_s"] != null ? Seconds(a, "timeout_s", 0) : Timeout.InfiniteTimeSpan))
-                        return Place(await c.Line(queue, new LineOptions { Token = token }).WaitAsync(t => Say(id, "event", Place(t)), stop.Token));
-                case "poll": return Place(await c.Line("", new LineOptions { Token = token }).PollAsync());
+                        return Place(await line.WaitAsync(t => Say(id, "event", Place(t, line)), stop.Token), line);
+                case "poll": return Place(await line.PollAsync(), line);
                 case "leave":
-                    await c.Line("", new LineOptions { Token = token }).LeaveAsync();
+                    await line.LeaveAsync();
                     return null;
                 case "check_pass": return new Map { { "ticket", (await GateOf(a, c).CheckAsync(token)).Ticket } };
                 case "verify_pass": return new Map { { "ticket", (await GateOf(a, c).VerifyAsync(token)).Ticket } };
@@ -163,9 +164,9 @@ namespace Segq
             }
         }
 
-        private static Map Place(Ticket t)
+        private static Map Place(Ticket t, Line line)
         {
-            return new Map { { "token", t.Token }, { "state", t.State }, { "position", t.Position }, { "eta_s", t.EtaS }, { "pass", t.Pass } };
+            return new Map { { "token", t.Token }, { "device", line.Device }, { "state", t.State }, { "position", t.Position }, { "eta_s", t.EtaS }, { "pass", t.Pass } };
         }
 
         private static Gate GateOf(Map a, Client c)
@@ -239,7 +240,7 @@ namespace Segq
                 { "TaskPatch", Names(typeof(Change)) },
                 { "SchedulePut", Names(typeof(Schedule)) },
                 { "TaskComplete", Names(typeof(Completion)) },
-                { "Join", Names(typeof(LineOptions), "Token", "Events", "OnTrouble") },
+                { "Join", Names(typeof(LineOptions), "Token", "Device", "Events", "OnTrouble") },
                 { "Ticket", Names(typeof(Ticket), "Raw", "Admitted") },
                 { "TaskTaken", Names(typeof(Job), "Lost", "TraceParent") },
                 { "reasons", new[] { "expired", "left", "no_show", "finished", "segment_lost" } },

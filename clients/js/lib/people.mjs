@@ -2,14 +2,14 @@
 //
 //   const line = client.line('login', { token: saved }); // saved: of an earlier run
 //   for await (const ticket of line)                     // at each news, until it is let in
-//     show(ticket.position, ticket.eta_s);               // save line.token
+//     show(ticket.position, ticket.eta_s);               // save line.token, and line.device
 //   login(line.ticket.pass);
 //
 // It is told by events where a router has room for that, and polls as it is told otherwise. A router that
 // dies costs nothing: the place is kept, and another router knows it.
 
 import { ChallengeRequired, Forbidden, NetworkError, TooFast, Unavailable, errorOf } from './errors.mjs';
-import { brief, given, isObject, judge, newKey, now, parsed, path, retryAfter, sleep } from './transport.mjs';
+import { BROWSER, brief, isObject, judge, newKey, now, parsed, path, retryAfter, sleep } from './transport.mjs';
 
 const FIRST_MS = 5000;  // for the first event
 const LATE_MS = 3000;   // so late a beat may be
@@ -24,6 +24,7 @@ function ticketOf(said) {
 }
 
 const CHALLENGES = 4; // of a join, at most
+const DEVICE = /(?:^|, ?)(segq_device_[^\s=;,]+=[\w-]+)/; // the one cookie that is kept
 const bytes = hex => Uint8Array.from(hex.match(/../g), x => parseInt(x, 16));
 
 /** The answer to the challenge of a 428, for the header `segq-challenge`: a second of work, or some. */
@@ -49,9 +50,10 @@ async function solve(challenge, signal) {
 
 /** One place in one queue. Iterate over it, or wait(). `trouble` is "offline" or "busy" while nobody answers. */
 export class Line {
-  constructor(transport, queue, { token, subject, client, lane, claim, events = true, onTrouble, signal } = {}) {
+  constructor(transport, queue, { token, device, subject, client, lane, claim, events = true, onTrouble, signal } = {}) {
     this.queue = queue;
     this.token = token;
+    this.device = device; // the cookie of a queue with `bind: device`; in browsers it is theirs
     this.ticket = undefined;
     this.trouble = '';
     this._t = transport;
@@ -86,7 +88,7 @@ export class Line {
 
   /** Gives the place up, or ends the session. */
   async leave({ signal } = {}) {
-    if (this.token) await this._t.call('DELETE', this._at(), undefined, { headers: { Authorization: '' }, signal });
+    if (this.token) await this._t.call('DELETE', this._at(), undefined, { ...this._with(), signal });
   }
 
   /** When it is let in, with the pass. */
@@ -127,11 +129,16 @@ export class Line {
 
   _at() { return '/v1/tickets/' + path(this.token || ''); }
 
+  /** A browser keeps the device's cookie itself, for its own origin. */
+  _with(headers) { return { credentials: 'same-origin', headers: { ...headers, Authorization: '', Cookie: BROWSER ? undefined : this.device } }; }
+
   _ask(method, at, body, headers) {
-    const all = { ...headers, Authorization: '' }, signal = this._signal;
-    return this._t.untilAnswered(
-      async r => ticketOf(judge(await this._t.once(r, method, at, { body, headers: all, signal }))),
-      { trouble: why => this._say(why), signal });
+    const signal = this._signal;
+    return this._t.untilAnswered(async r => {
+      const a = await this._t.once(r, method, at, { body, ...this._with(headers), signal });
+      this.device = DEVICE.exec(a.headers.get('set-cookie') || '')?.[1] ?? this.device; // also of a 503: a ticket that was rebound
+      return ticketOf(judge(a));
+    }, { trouble: why => this._say(why), signal });
   }
 
   _say(why) {
@@ -150,8 +157,8 @@ export class Line {
   /** News by events, until there are none; returns how long to wait before a poll. */
   async* _listen(t) {
     const router = this._t.routers[0];
-    const s = await this._t.stream(router, 'GET', this._at() + '/events', { signal: this._signal, headers: given({
-      Accept: 'text/event-stream', Authorization: '', 'Last-Event-ID': this._id || undefined }) });
+    const s = await this._t.stream(router, 'GET', this._at() + '/events', { signal: this._signal, ...this._with({
+      Accept: 'text/event-stream', 'Last-Event-ID': this._id || undefined }) });
     if (s.status !== 200) {
       const a = await s.read();
       if (a.status >= 400) judge(a);

@@ -13,7 +13,7 @@ const BODY_MAX = 64 << 20;
 const REDIRECTS = 4;
 const SECRET = ['authorization', 'cookie', 'segq-token', 'x-segq-gate-secret'];
 const EVENT_ID = /^[ -~]{0,128}$/; // another one is a stranger's: no header could send it back
-const BROWSER = typeof globalThis.document === 'object' || typeof globalThis.importScripts === 'function';
+export const BROWSER = typeof globalThis.document === 'object' || typeof globalThis.importScripts === 'function';
 
 /** How requests are made; index.mjs sets another one. */
 export const defaults = { fetch: (url, init) => globalThis.fetch(url, init) };
@@ -62,8 +62,9 @@ export class Backoff {
 
 /** A signal that ends with the caller's, and when nothing has come for so long. */
 class Bound {
-  constructor(outer, ms) {
+  constructor(outer, ms, credentials = 'omit') {
     const c = this.c = new AbortController();
+    this.credentials = credentials; // of a browser's fetch()
     this.outer = outer;
     this.over = () => c.abort(outer.reason);
     if (outer?.aborted) throw outer.reason;
@@ -135,7 +136,7 @@ export class Transport {
 
   /** The head of an answer; redirects that keep method and body are followed. */
   async _open(url, method, body, headers, bound, repeat, hops = 0) {
-    const a = await this.fetch(url, { method, body, headers, signal: bound.signal, repeat, credentials: 'omit',
+    const a = await this.fetch(url, { method, body, headers, signal: bound.signal, repeat, credentials: bound.credentials,
       ...(BROWSER ? { cache: 'no-store' } : { redirect: 'manual' }) });
     const to = a.headers.get('location');
     if ((a.status !== 307 && a.status !== 308) || !to || a.headers.has('segq-status')) return a; // that one is a target's
@@ -156,8 +157,8 @@ export class Transport {
   }
 
   /** One try at one router: its answer, whatever it says. NetworkError: there is none within timeoutMs, body and all. */
-  async once(router, method, at, { body, headers, timeoutMs, signal } = {}) {
-    const h = this._headers(headers), bound = new Bound(signal, timeoutMs ?? this.timeoutMs);
+  async once(router, method, at, { body, headers, timeoutMs, signal, credentials } = {}) {
+    const h = this._headers(headers), bound = new Bound(signal, timeoutMs ?? this.timeoutMs, credentials);
     try {
       const a = await this._open(router + at, method, body, h, bound, true);
       return new Answer(a.status, a.headers, await joined(a.body ? chunks(a.body) : []));
@@ -169,8 +170,8 @@ export class Transport {
   }
 
   /** An answer that is read as it comes. Its head has to come within timeoutMs. */
-  async stream(router, method, at, { body, headers, timeoutMs, signal, repeat = true } = {}) {
-    const h = this._headers(headers), bound = new Bound(signal, timeoutMs ?? this.timeoutMs);
+  async stream(router, method, at, { body, headers, timeoutMs, signal, credentials, repeat = true } = {}) {
+    const h = this._headers(headers), bound = new Bound(signal, timeoutMs ?? this.timeoutMs, credentials);
     try {
       return new Stream(await this._open(router + at, method, body, h, bound, repeat), bound, this.timeoutMs);
     } catch (e) {
@@ -183,11 +184,11 @@ export class Transport {
 
   /** The answer's JSON (raw: the Answer), after as many tries as retryForMs has room for. Throws what segq
    * said last, or a NetworkError. */
-  call(method, at, value, { headers, timeoutMs, retryForMs, signal, raw } = {}) {
+  call(method, at, value, { headers, timeoutMs, retryForMs, signal, credentials, raw } = {}) {
     const body = value === undefined ? undefined : JSON.stringify(value);
     const all = body === undefined ? headers : { 'Content-Type': 'application/json', ...headers };
     return this.untilAnswered(
-      async r => judge(await this.once(r, method, at, { body, headers: all, timeoutMs, signal }), raw),
+      async r => judge(await this.once(r, method, at, { body, headers: all, timeoutMs, signal, credentials }), raw),
       { retryForMs: retryForMs ?? this.retryForMs, signal });
   }
 

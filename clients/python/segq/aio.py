@@ -75,6 +75,10 @@ class AsyncLine:
         return self.sync.token
 
     @property
+    def device(self) -> Optional[str]:
+        return self.sync.device
+
+    @property
     def ticket(self) -> Optional[Ticket]:
         return self.sync.ticket
 

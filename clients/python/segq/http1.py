@@ -140,7 +140,9 @@ class Connection:
                 if size > HEAD_MAX:
                     raise Broken("a head that is too long")
                 name, _, value = line.decode("latin-1").partition(":")
-                self.headers[name.strip().lower()] = value.strip()
+                name = name.strip().lower()
+                if name != "set-cookie" or not self.headers.get(name, "").startswith("segq_device_"):  # of several, ours
+                    self.headers[name] = value.strip()
         self.alive = words[0] != b"HTTP/1.0" and "close" not in self.headers.get("connection", "").lower()
         self._none = method == "HEAD" or self.status in (204, 304)
 

@@ -3,7 +3,7 @@
     with Client(["https://q1.example", "https://q2.example"]) as client:
         line = client.line("login", token=saved)     # saved: None, or of an earlier run
         for ticket in line:                          # at each news, until it is let in
-            print(ticket.position, ticket.eta_s)     # save line.token
+            print(ticket.position, ticket.eta_s)     # save line.token, and line.device
         login(line.ticket.pass_)
 
 It is told by events where a router has room for that, and polls as it is told otherwise. A router
@@ -16,6 +16,7 @@ import base64
 import hashlib
 import json
 import random
+import re
 import time
 import uuid
 from typing import Any, Callable, Dict, Generator, Iterator, Mapping, NamedTuple, Optional
@@ -30,6 +31,7 @@ LATE_S = 3.0     # so late a beat may be
 QUIET_S = 90.0   # a router says the place anew sooner, or after the told interval
 DEAF_S = 60.0    # then it tries to listen again
 CHALLENGES = 4   # of a join, at most
+DEVICE = re.compile(r"segq_device_[^\s=;,]+=[\w-]+", re.ASCII)  # the one cookie that is kept
 
 
 class Ticket(NamedTuple):
@@ -97,11 +99,12 @@ def solve(challenge: Any) -> str:
 class Line:
     """One place in one queue. Iterate over it, or wait(). Not for two threads at once, but leave()."""
 
-    def __init__(self, transport: Transport, queue: str, *, token: Optional[str] = None,
+    def __init__(self, transport: Transport, queue: str, *, token: Optional[str] = None, device: Optional[str] = None,
                  subject: Optional[str] = None, client: str = "game", lane: Optional[str] = None,
                  claim: Optional[str] = None, events: bool = True,
                  on_trouble: Optional[Callable[[str], None]] = None) -> None:
         self.queue, self.token = queue, token
+        self.device = device  # the cookie of a queue with `bind: device`: save it with the token
         self.ticket: Optional[Ticket] = None
         self.trouble = ""  # "offline", "busy": no answer at the moment; the place is kept
         self._t, self._events, self._on_trouble = transport, events, on_trouble
@@ -119,11 +122,10 @@ class Line:
         if self.token:
             return self.poll()
         path = f"/v1/queues/{quote(self.queue, safe='')}/tickets"
-        headers = {"Content-Type": "application/json", "Idempotency-Key": self._key, "Authorization": ""}
+        headers = {"Content-Type": "application/json", "Idempotency-Key": self._key}
         for left in range(CHALLENGES, -1, -1):
             try:
-                return self._heard(self._until(lambda r: self._t.judge(
-                    self._t.once(r, "POST", path, self._body, headers))))
+                return self._heard(self._until("POST", path, self._body, headers))
             except ChallengeRequired as e:
                 if not left or not e.problem.get("challenge"):  # the site's own check is asked for
                     raise
@@ -136,13 +138,12 @@ class Line:
 
     def poll(self) -> Ticket:
         """Asks once; also tells segq that somebody still waits. `TicketGone`: it is over."""
-        return self._heard(self._until(lambda r: self._t.judge(
-            self._t.once(r, "GET", self._path(), None, {"Authorization": ""}))))
+        return self._heard(self._until("GET", self._path()))
 
     def leave(self) -> None:
         """Gives the place up, or ends the session."""
         if self.token:
-            self._t.call("DELETE", self._path(), headers={"Authorization": ""})
+            self._t.call("DELETE", self._path(), headers=self._with({}))
 
     def wait(self, on_ticket: Optional[Callable[[Ticket], Any]] = None) -> Ticket:
         """Returns when it is let in, with the pass."""
@@ -181,8 +182,17 @@ class Line:
     def _path(self) -> str:
         return f"/v1/tickets/{quote(self.token or '', safe='')}"
 
-    def _until(self, ask: Callable[[str], Any]) -> Any:
-        return self._t.until_answered(lambda r: ticket_of(ask(r)), trouble=self._say)
+    def _with(self, headers: Mapping[str, str]) -> Dict[str, str]:
+        return {**headers, "Authorization": "", **({"Cookie": self.device} if self.device else {})}
+
+    def _until(self, method: str, path: str, body: Optional[bytes] = None, headers: Mapping[str, str] = {}) -> Ticket:
+        def ask(router: str) -> Ticket:
+            a = self._t.once(router, method, path, body, self._with(headers))
+            its = DEVICE.match(a.headers.get("set-cookie", ""))  # also of a 503: a ticket that was rebound
+            if its:
+                self.device = its[0]
+            return ticket_of(self._t.judge(a))
+        return self._t.until_answered(ask, trouble=self._say)
 
     def _say(self, why: str) -> None:
         if why != self.trouble:
@@ -199,7 +209,7 @@ class Line:
 
     def _listen(self, t: Ticket) -> Generator[Ticket, None, float]:
         """News by events, until there are none; returns how long to wait before a poll."""
-        headers: Dict[str, str] = {"Accept": "text/event-stream", "Authorization": ""}
+        headers = self._with({"Accept": "text/event-stream"})
         if self._id:
             headers["Last-Event-ID"] = self._id
         router, heard = self._t.routers[0], False

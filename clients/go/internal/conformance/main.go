@@ -36,6 +36,7 @@ type request struct {
 
 	Routers     []string          `json:"routers"`
 	Token       string            `json:"token"`
+	Device      string            `json:"device"`
 	TimeoutS    float64           `json:"timeout_s"`
 	RetryForS   float64           `json:"retry_for_s"`
 	Queue       string            `json:"queue"`
@@ -214,10 +215,9 @@ func init() {
 // ---- people ----
 
 func waitPass(ctx context.Context, s *session, r *request) (any, error) {
-	l := s.Line(r.Queue)
-	l.Token = r.Token
+	l := s.lineOf(r)
 	t, err := l.Wait(ctx, func(t *segq.Ticket) {
-		r.event(object{"token": t.Token, "state": t.State, "position": t.Position, "eta_s": t.EtaS})
+		r.event(object{"token": t.Token, "device": l.Device, "state": t.State, "position": t.Position, "eta_s": t.EtaS})
 	})
 	if err != nil {
 		return nil, err
@@ -225,22 +225,23 @@ func waitPass(ctx context.Context, s *session, r *request) (any, error) {
 	return object{"token": t.Token, "pass": t.Pass}, nil
 }
 
-func (s *session) lineOf(token string) *segq.Line {
-	l := s.Line("")
-	l.Token = token
+func (s *session) lineOf(r *request) *segq.Line {
+	l := s.Line(r.Queue)
+	l.Token, l.Device = r.Token, r.Device
 	return l
 }
 
 func poll(ctx context.Context, s *session, r *request) (any, error) {
-	t, err := s.lineOf(r.Token).Poll(ctx)
+	l := s.lineOf(r)
+	t, err := l.Poll(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return object{"state": t.State, "position": t.Position, "pass": t.Pass}, nil
+	return object{"state": t.State, "position": t.Position, "pass": t.Pass, "device": l.Device}, nil
 }
 
 func leave(ctx context.Context, s *session, r *request) (any, error) {
-	return nil, s.lineOf(r.Token).Leave(ctx)
+	return nil, s.lineOf(r).Leave(ctx)
 }
 
 // ---- gate ----

@@ -7,6 +7,8 @@ import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.Consumer;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /** One place in one queue. It is told by events where a router has room for that, and polls as it is told otherwise.
  *  A router that dies costs nothing: the place is kept, and another router knows it. Not for two awaits at once. */
@@ -15,6 +17,7 @@ public final class Line {
     private static final long LATE_MS = 3000;    // so late a beat may be
     private static final long QUIET_MS = 90_000; // a router says the place anew sooner, or after the told interval
     private static final long DEAF_MS = 60_000;  // then it tries to listen again
+    private static final Pattern DEVICE = Pattern.compile("segq_device_[^\\s=;,]+=[\\w-]+"); // the one cookie that is kept
 
     private final Http http;
     private final String queue;
@@ -23,6 +26,7 @@ public final class Line {
     private boolean events = true;
     private Consumer<String> onTrouble = why -> { };
     private volatile String token;
+    private volatile String device;
     private volatile Ticket ticket;
     private volatile String trouble = "";
     private volatile long deafUntil = System.nanoTime();
@@ -40,6 +44,12 @@ public final class Line {
     /** That of an earlier run: it goes on in the same place. */
     public Line token(String saved) {
         token = saved;
+        return this;
+    }
+
+    /** That which was saved with the token. */
+    public Line device(String saved) {
+        device = saved;
         return this;
     }
 
@@ -89,6 +99,11 @@ public final class Line {
         return token;
     }
 
+    /** The cookie of a queue with {@code bind: device}, else null: save it with the token. */
+    public String device() {
+        return device;
+    }
+
     /** As last heard, or null. */
     public Ticket ticket() {
         return ticket;
@@ -105,19 +120,19 @@ public final class Line {
             return poll();
         byte[] text = Json.bytes(body);
         String path = "/v1/queues/" + Http.enc(queue) + "/tickets";
-        return asked(new Http.Ask("POST", path, text, Http.people("Content-Type", "application/json", "Idempotency-Key", key)));
+        return asked("POST", path, text, "Content-Type", "application/json", "Idempotency-Key", key);
     }
 
     /** Asks once; also tells segq that somebody still waits. TicketGone: it is over. */
     public CompletableFuture<Ticket> poll() {
-        return asked(new Http.Ask("GET", path(), null, Http.people()));
+        return asked("GET", path(), null);
     }
 
     /** Gives the place up, or ends the session. */
     public CompletableFuture<Void> leave() {
         if (token == null)
             return Doing.done(null);
-        return Doing.map(http.call("DELETE", path(), null, Http.people()), said -> null);
+        return Doing.map(http.call("DELETE", path(), null, own()), said -> null);
     }
 
     /** Completes when it is let in, with the pass. Cancelled, or too late (orTimeout()): it asks no more, and the
@@ -139,9 +154,23 @@ public final class Line {
         return "/v1/tickets/" + Http.enc(token == null ? "" : token);
     }
 
-    private Doing<Ticket> asked(Http.Ask a) {
-        return http.untilAnswered(router -> Doing.map(http.once(router, a, http.timeout),
-            got -> heard(Ticket.of(Http.judge(got)))), null, this::say);
+    /** Headers of a request of this person. */
+    private Map<String, String> own(String... more) {
+        Map<String, String> h = Http.people(more);
+        if (device != null)
+            h.put("Cookie", device);
+        return h;
+    }
+
+    private Doing<Ticket> asked(String method, String path, byte[] body, String... more) {
+        return http.untilAnswered(router -> Doing.map(http.once(router, new Http.Ask(method, path, body, own(more)), http.timeout), got -> {
+            for (String set : got.headers().allValues("set-cookie")) { // also of a 503: a ticket that was rebound
+                Matcher m = DEVICE.matcher(set);
+                if (m.lookingAt())
+                    device = m.group();
+            }
+            return heard(Ticket.of(Http.judge(got)));
+        }), null, this::say);
     }
 
     private Ticket heard(Ticket t) {
@@ -212,7 +241,7 @@ public final class Line {
         }
 
         private void listen(Ticket t) {
-            Map<String, String> h = Http.people("Accept", "text/event-stream");
+            Map<String, String> h = own("Accept", "text/event-stream");
             if (!id.isEmpty())
                 h.put("Last-Event-ID", id);
             String router = http.router();

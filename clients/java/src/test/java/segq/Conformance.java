@@ -118,8 +118,10 @@ final class Conformance {
         switch ((String) a.get("do")) {
             case "open": return open(id, a);
             case "wait_pass": return await(id, a, c);
-            case "poll": return c.line("").token(token).poll().thenApply(Conformance::ticket);
-            case "leave": return c.line("").token(token).leave();
+            case "poll":
+                Line line = line(a, c);
+                return line.poll().thenApply(t -> ticket(t, line));
+            case "leave": return line(a, c).leave();
             case "check_pass": return gate(a, c).check(token);
             case "verify_pass": return gate(a, c).verify(token);
             case "serve": return serve(a, c);
@@ -181,8 +183,13 @@ final class Conformance {
         return null;
     }
 
-    private static Map<String, Object> ticket(Ticket t) {
+    private static Line line(Map<String, Object> a, Client c) {
+        return c.line(Json.text(a.get("queue"))).token((String) a.get("token")).device((String) a.get("device"));
+    }
+
+    private static Map<String, Object> ticket(Ticket t, Line line) {
         Map<String, Object> m = new HashMap<>();
+        m.put("device", line.device());
         m.put("token", t.token());
         m.put("state", t.state());
         m.put("position", t.position());
@@ -192,11 +199,11 @@ final class Conformance {
     }
 
     private static Object await(long id, Map<String, Object> a, Client c) {
-        Line line = c.line((String) a.get("queue")).token((String) a.get("token"));
-        CompletableFuture<Ticket> f = line.await(t -> say(id, "event", ticket(t)));
+        Line line = line(a, c);
+        CompletableFuture<Ticket> f = line.await(t -> say(id, "event", ticket(t, line)));
         if (a.get("timeout_s") != null)
             f.orTimeout(seconds(a, "timeout_s", 0).toMillis(), TimeUnit.MILLISECONDS);
-        return f.thenApply(Conformance::ticket);
+        return f.thenApply(t -> ticket(t, line));
     }
 
     private static Submission submission(Map<String, Object> a) {
@@ -275,7 +282,7 @@ final class Conformance {
         m.put("TaskPatch", members(Change.class));
         m.put("SchedulePut", members(Schedule.class));
         m.put("TaskComplete", members(Completion.class));
-        m.put("Join", members(Line.class, "token", "events", "onTrouble"));
+        m.put("Join", members(Line.class, "token", "device", "events", "onTrouble"));
         m.put("Ticket", Arrays.stream(Ticket.class.getRecordComponents()).map(RecordComponent::getName)
             .filter(n -> !n.equals("raw")).map(Conformance::snake).toList());
         m.put("TaskTaken", Arrays.stream(Job.class.getDeclaredMethods())

@@ -52,4 +52,21 @@ async function moduleInABrowser() {
   await c.close();
 }
 
-k.main([moduleInABrowser]);
+// `bind: device`, where nothing is told by events: the browser sends its cookie with each poll.
+async function boundPlace() {
+  await k.admin('PATCH', '', { bind: 'device' });
+  const joined = () => fetch(k.ROUTER + '/v1/queues/login/tickets', { method: 'POST' });
+  await claimUntil('the router binds tickets', async () => /^segq_device_login=/.test((await joined()).headers.get('set-cookie')));
+  const c = await k.visitor(), page = await c.newPage();
+  await page.addInitScript(() => { delete window.EventSource; });
+  await page.goto(k.pageUrl('/'));
+  const place = await k.shownPlace(page), polls = [];
+  page.on('response', r => /\/v1\/tickets\/[\w-]+$/.test(r.url()) && polls.push(r.status()));
+  await claimUntil('it polls', () => polls.length >= 3);
+  claim('each poll is its own device\'s', polls.every(s => s === 200), polls.join());
+  claim('the place is kept', await k.shownPlace(page) === place, await page.locator('body').innerText());
+  await c.close();
+  await k.admin('PATCH', '', { bind: 'none' });
+}
+
+k.main([moduleInABrowser, boundPlace]);

@@ -55,13 +55,14 @@ static bool all_fit(const struct world *w, const struct said *s)
 {
     uint64_t most = w->plan.rules.max_waiting_units, cost = own_cost(&s->own);
     bool at_once = s->ms == 0 && s->wall_ms <= w->e->wall_at, fit = true;
+    uint64_t units[UNIQUES_QUEUES];
 
-    for (unsigned i = 0; i < w->plan.queues; i++) {
-        uint64_t units = model_units(w, i, replaced(w, s));
-
+    if (most == 0)
+        return true;
+    model_units(w, replaced(w, s), units);
+    for (unsigned i = 0; i < w->plan.queues; i++)
         if (i == s->queue || (s->offer >> i & 1) != 0)
-            fit &= most == 0 || (units == 0 && at_once) || units + cost <= most;
-    }
+            fit &= (units[i] == 0 && at_once) || units[i] + cost <= most;
     return fit;
 }
 

@@ -446,39 +446,33 @@ static void check_there(struct world *w, struct mtask *t)
         world_broke(w, "J8: task %lx waits for a moment of the wall that is here", t->no);
 }
 
-uint64_t model_units(const struct world *w, unsigned queue, task_slot but)
+void model_units(const struct world *w, task_slot but, uint64_t *sum)
 {
-    uint64_t sum = 0;
-
+    memset(sum, 0, w->plan.queues * sizeof(*sum));
     for (task_slot s = 0; s < w->e->store.n_slots; s++) {
-        const struct offer *f = offers_of(&w->e->offers, s);
-        struct task_view v;
+        enum task_state state = (enum task_state)task_at(&w->e->store, s)->state;
+        const struct offer *f = state == TASK_FREE ? offers_of(&w->e->offers, s) : NULL;
+        task_slot task = f != NULL ? f->task : s;
 
-        if (task_at(&w->e->store, s)->state == TASK_FREE && f != NULL && f->task != but && stands(w->e, s) &&
-            tqueue_of(w->e, s)->name[1] - '0' == (int)queue)
-            sum += own_cost(owns_of(&w->e->owns, f->task));
-        if (s == but || !task_state_waits((enum task_state)task_at(&w->e->store, s)->state))
-            continue;
-        look_at_task(w->e, s, &v);
-        sum += (unsigned)(v.queue[1] - '0') == queue ? own_cost(v.own) : 0;
+        if (task != but && (f != NULL ? stands(w->e, s) : task_state_waits(state)))
+            sum[tqueue_of(w->e, s)->name[1] - '0'] += own_cost(owns_of(&w->e->owns, task));
     }
-    return sum;
 }
 
 static void check_units(struct world *w)
 {
-    uint64_t all = 0;
+    uint64_t all = 0, units[UNIQUES_QUEUES];
 
+    model_units(w, SLOT_NONE, units);
     for (task_slot s = 0; s < w->e->store.n_slots; s++) /* once, in however many queues it stands */
         if (task_state_waits((enum task_state)task_at(&w->e->store, s)->state))
             all += own_cost(owns_of(&w->e->owns, s));
     for (unsigned i = 0; i < w->plan.queues; i++) {
         struct trec_text name = task_text('q', i);
         const struct tqueue *q = tqueue_find(w->e, name.p, name.n);
-        uint64_t units = model_units(w, i, SLOT_NONE);
 
-        if ((q != NULL ? q->units : 0) != units)
-            world_broke(w, "J36: %lu units wait in queue %u, it says %lu", units, i, q != NULL ? q->units : 0);
+        if ((q != NULL ? q->units : 0) != units[i])
+            world_broke(w, "J36: %lu units wait in queue %u, it says %lu", units[i], i, q != NULL ? q->units : 0);
     }
     if (all != w->e->units)
         world_broke(w, "J36: %lu units wait, the partition says %lu", all, w->e->units);

@@ -106,8 +106,8 @@ static inline bool model_is_in(const struct mtask *t, unsigned queue)
 {
     return t->queue == queue || (t->offer >> queue & 1) != 0;
 }
-/* J36: units that wait in a queue, counted anew, without those of the task `but`. */
-uint64_t model_units(const struct world *w, unsigned queue, task_slot but);
+/* J36: units that wait in each of the plan's queues, counted anew, without those of the task `but`. */
+void model_units(const struct world *w, task_slot but, uint64_t *sum);
 /* A task starts, before its answer: order, limits, not early. */
 void model_start(struct world *w, const struct said *s);
 /* After a step: a sample, or all. */

@@ -263,14 +263,15 @@ class Suite:
                  env={"SEEDS": str(n // 10), "WITH": "ocean_ms=150"}, limit=7200 + n,
                  seconds=TIMES["sim_mixed"][0] * n / (2000 if fl == "asan" else 10000))
 
-    def sim(self, fl="rel", n=0):
-        """All simulations."""
+    def sim(self, fl="rel", n=0, few=False):
+        """All simulations; `few`: with the seeds that tests/times.txt has for them."""
         need = self.tests(fl)
         for f in glob.glob("tests/sim/sim_*.c"):
             s = os.path.basename(f)[:-2]
             if s != "sim_mixed":
+                seconds, seeds = TIMES.get(s, (2, ""))
                 self.add(s, [f"build/{fl}/sim/{s}"], [need], fl, reads="criterion", limit=7200,
-                         seconds=TIMES.get(s, (2, ""))[0] * (4 if fl == "asan" else 1))
+                         env={"SEEDS": seeds} if few and seeds else {}, seconds=seconds * (4 if fl == "asan" else 1))
         self.seeds(fl, n)
 
     def fuzz(self, fl="rel"):
@@ -366,7 +367,7 @@ def tier_test(s):
     s.sys(within=["test"])
     s.unit()
     s.hot()
-    s.sim()
+    s.sim(few=True)
     s.instructions()
     s.fuzz()
     s.check()
@@ -383,7 +384,7 @@ def tier_ci(s):
     s.unit("asan", LEAP)
     s.fuzz("asan")
     s.seeds("asan")
-    s.sim()
+    s.sim(few=True)
     s.instructions()
     s.check()
 

@@ -240,7 +240,7 @@ static int on_turn(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_off
     return q->stop != NULL && __atomic_load_n(q->stop, __ATOMIC_RELAXED);
 }
 
-/* Authorization is for those whom the caller named: another origin gets none, nor does who is behind it. */
+/* Authorization is for the routers that the caller named: another origin gets none, nor does who is behind it. */
 static struct curl_slist *headers_of(const struct segq_client *c, const struct segq_ask *q, int own)
 {
     struct curl_slist *l = curl_slist_append(NULL, "Expect:");
@@ -295,6 +295,14 @@ static int same_origin(const char *a, const char *b)
     return same;
 }
 
+static int is_named(const struct segq_client *c, const char *url)
+{
+    for (size_t i = 0; i < c->n_routers; i++)
+        if (same_origin(c->routers[i], url))
+            return 1;
+    return 0;
+}
+
 static void set_up(struct segq_client *c, struct answer *a, const char *url, const char *body,
                    struct curl_slist *headers)
 {
@@ -338,9 +346,8 @@ static CURLcode perform(struct segq_client *c, struct answer *a, const char *rou
     for (int hop = 0; url != NULL; hop++) {
         struct curl_slist *headers;
 
-        own = own && same_origin(router, url);
+        own = own && (hop == 0 || is_named(c, url));
         headers = headers_of(c, a->q, own);
-
         a->n = 0;
         a->target = 0;
         set_up(c, a, url, body, headers);

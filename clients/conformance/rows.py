@@ -295,6 +295,29 @@ def row_redirect_token(r):
     r.claim(tokens == [f"Bearer {r.token}"] * 6, f"tokens at the same origin: {tokens}")
 
 
+def row_redirect_named(r):
+    there, foreign = Proxy(r.cluster.routers[1]), Proxy(r.proxy.url)
+    named, at = (r.proxy, there), f"/v1/queues/{r.queue}/tasks"
+    c = r.client(routers=[d.url for d in named])
+    try:
+        for a, b in (named, named[::-1]):
+            a.rule("POST", r"/tasks$", say(307, headers={"Location": b.url + at}))
+        r.claim(c.ask("submit", queue=r.queue, payload={})["state"] == "waiting", "it did not follow")
+        tokens = [q.header("Authorization") for d in named for q in d.asked]
+        r.claim(tokens == [f"Bearer {r.token}"] * 3, f"tokens between the routers that it was told: {tokens}")
+        for a in named:
+            a.rule("POST", r"/tasks$", say(307, headers={"Location": foreign.url + at}))
+            a.rule("POST", r"^/back$", say(200, {"task": "B", "state": "waiting"}))
+        foreign.rule("POST", r"/tasks$", say(307, headers={"Location": there.url + "/back"}))
+        r.claim(c.ask("submit", queue=r.queue, payload={})["task"] == "B", "it did not follow a stranger")
+        after = foreign.asked + there.those("POST", r"^/back$")
+        r.claim(len(after) == 2 and not any(r.token.encode() in q.head for q in after),
+                "the token went to a stranger, or where that one sent the client")
+    finally:
+        there.close()
+        foreign.close()
+
+
 def row_server_token(r):
     c = r.client()
     asked = c.begin("wait_pass", queue=r.queue)

@@ -35,7 +35,8 @@ type Client struct {
 	bad    error
 	http   *http.Client
 	mu     sync.Mutex
-	order  []string // of routers: who is asked first
+	order  []string        // of routers: who is asked first
+	named  map[string]bool // their origins
 	header http.Header
 }
 

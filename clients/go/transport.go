@@ -75,12 +75,16 @@ func (c *Client) init() error {
 		if c.RetryFor == 0 {
 			c.RetryFor = time.Minute
 		}
+		c.named = map[string]bool{}
 		for _, r := range c.Routers {
 			u, err := url.Parse(r)
 			if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 				c.bad = fmt.Errorf("segq: a router's address is like https://q1.example, not %q", r)
 			}
 			c.order = append(c.order, strings.TrimRight(r, "/"))
+			if err == nil {
+				c.named[origin(u)] = true
+			}
 		}
 		if len(c.order) == 0 {
 			c.bad = errors.New("segq: no router is named")
@@ -173,7 +177,7 @@ func (c *Client) open(parent, ctx context.Context, router string, q *ask) (*http
 		if err != nil || next.Scheme != "http" && next.Scheme != "https" || next.Scheme < r.URL.Scheme {
 			return nil, &NetworkError{router, fmt.Errorf("a redirect to %q is not followed", where)}
 		}
-		if origin(next) != origin(r.URL) { // a token is for those whom the caller named
+		if to := origin(next); to != origin(r.URL) && !c.named[to] { // a token is for those whom the caller named
 			header = header.Clone()
 			for _, h := range secret {
 				header.Del(h)

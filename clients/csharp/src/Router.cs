@@ -97,6 +97,7 @@ namespace Segq
         internal readonly TimeSpan RetryFor;
         internal readonly ITransport Transport;
         private readonly List<string> routers;
+        private readonly HashSet<string> named = new HashSet<string>(); // their origins
         private readonly IDictionary<string, string> always;
 
         internal Routers(IEnumerable<string> urls, ClientOptions o)
@@ -106,6 +107,7 @@ namespace Segq
             {
                 if (!u.StartsWith("http://") && !u.StartsWith("https://"))
                     throw new ArgumentException("routers: addresses like https://q1.example, not " + u);
+                named.Add(Origin(new Uri(u)));
                 routers.Insert((int)(Backoff.Random() * (routers.Count + 1)), u.TrimEnd('/'));
             }
             if (routers.Count == 0)
@@ -244,14 +246,19 @@ namespace Segq
             return e.Message;
         }
 
-        private static TransportRequest Follow(TransportRequest q, string to, int hops)
+        private static string Origin(Uri u)
+        {
+            return u.Scheme + "://" + u.Host + ":" + u.Port;
+        }
+
+        private TransportRequest Follow(TransportRequest q, string to, int hops)
         {
             Uri there;
             if (!Uri.TryCreate(q.Url, to, out there) || hops >= Redirects
                 || !(there.Scheme == "https" || (there.Scheme == "http" && q.Url.Scheme == "http")))
                 throw new NetworkException(q.Url.Authority + ": a redirect to " + to + ": is not followed");
             var headers = new Dictionary<string, string>(q.Headers, StringComparer.OrdinalIgnoreCase);
-            if (there.Scheme != q.Url.Scheme || there.Host != q.Url.Host || there.Port != q.Url.Port) // a token is for those whom the caller named
+            if (Origin(there) != Origin(q.Url) && !named.Contains(Origin(there))) // a token is for those whom the caller named
                 foreach (var n in Secret)
                     headers.Remove(n);
             return new TransportRequest { Method = q.Method, Url = there, Headers = headers, Body = q.Body };

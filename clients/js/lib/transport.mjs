@@ -107,6 +107,7 @@ export class Transport {
     if (!this.routers.length) throw new TypeError('routers: at least one');
     for (const v of [token, ...Object.values(headers)])
       if (/[\r\n]/.test(v ?? '')) throw new TypeError('a line break in the token, or in a header: trim() what a file has');
+    this.named = new Set(this.routers.filter(Boolean).map(r => new URL(r).origin));
     for (let i = this.routers.length - 1; i > 0; i--) { // not everybody begins at the same one
       const j = Math.floor(Math.random() * (i + 1));
       [this.routers[i], this.routers[j]] = [this.routers[j], this.routers[i]];
@@ -151,7 +152,7 @@ export class Transport {
     }
     if (!/^https?:$/.test(there.protocol) || there.protocol < from.protocol)
       throw new NetworkError(`${from.host}: a redirect to ${there.protocol} is not followed`);
-    if (there.origin !== from.origin) // a token is for those whom the caller named
+    if (there.origin !== from.origin && !this.named.has(there.origin)) // a token is for those whom the caller named
       for (const h of SECRET) headers.delete(h);
     return this._open(there.href, method, body, headers, bound, repeat, hops + 1);
   }

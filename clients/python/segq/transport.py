@@ -89,6 +89,7 @@ class Transport:
         if any(c in f"{v}" for c in "\r\n" for v in (token, *(headers or {}).values())):
             raise ValueError("a line break in the token, or in a header: strip() what a file has")
         self.routers = [u.rstrip("/") for u in urls]
+        self._named = {_origin(urlsplit(u)) for u in urls}
         random.shuffle(self.routers)
         self.token, self.timeout, self.retry_for = token, timeout, retry_for
         self._context = context
@@ -166,7 +167,7 @@ class Transport:
             raise NetworkError(f"{parts.netloc}: a redirect to what is no address: {e}") from None
         if there.scheme not in ("http", "https") or there.scheme < parts.scheme:
             raise NetworkError(f"{parts.netloc}: a redirect to {there.scheme}: is not followed")
-        if _origin(there) != _origin(parts):  # a token is for those whom the caller named
+        if _origin(there) != _origin(parts) and _origin(there) not in self._named:  # a token is for those whom the caller named
             headers = {k: v for k, v in headers.items() if k.lower() not in SECRET}
         return self._open(to, method, body, headers, seconds, repeat, hops + 1)
 

@@ -25,6 +25,7 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.stream.Collectors;
 
 /** HTTP to any of several routers: back-off with jitter, Retry-After, redirects of load balancers.
  *  What is asked here may be asked again: joins and submissions have an Idempotency-Key, everything else is the same
@@ -52,6 +53,7 @@ final class Http {
     private final Executor executor;
     private final Map<String, String> always;
     private final List<String> routers;
+    private final Set<String> named; // their origins
 
     /** One request: a router's address goes before its path. */
     record Ask(String method, String path, byte[] body, Map<String, String> headers) { }
@@ -89,6 +91,7 @@ final class Http {
         b.routers.forEach(u -> all.add(u.replaceAll("/+$", "")));
         Collections.shuffle(all);
         routers = all;
+        named = all.stream().map(URI::create).filter(u -> u.getHost() != null).map(Http::origin).collect(Collectors.toSet());
         HttpClient.Builder h = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).executor(executor)
             .followRedirects(HttpClient.Redirect.NEVER).connectTimeout(Duration.ofSeconds(5))
             .proxy(HttpClient.Builder.NO_PROXY);
@@ -231,7 +234,7 @@ final class Http {
             throw new SegqException.Network(from.getAuthority() + ": a redirect to " + to + ": is not followed");
         Map<String, String> h = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
         h.putAll(a.headers);
-        if (!origin(there).equals(origin(from))) // a token is for those whom the caller named
+        if (!origin(there).equals(origin(from)) && !named.contains(origin(there))) // a token is for those whom the caller named
             SECRET.forEach(h::remove);
         return open(there, new Ask(a.method, a.path, a.body, h), hops + 1);
     }

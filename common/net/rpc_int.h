@@ -1,7 +1,6 @@
 /* rpc_int.h: the data of all channels of a process. Only rpc*.c include it.
  *
- *   rpc.c         all channels: heartbeats, the end of a turn, the ends of channels
- *   rpc_accept.c  listens
+ *   rpc.c         listens; all channels: heartbeats, the end of a turn, the ends of channels
  *   rpc_link.c    dials, waits, dials again; bytes in
  *   hosts.c       host names for rpc_link.c
  *   tls.c         the socket, sealed; tls_wire.c: as OpenSSL reads it

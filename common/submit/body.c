@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "common/base/text.h"
-#include "common/task/queue_name.h"
+#include "common/json/json_point.h"
 #include "common/task/payload.h"
+#include "common/task/queue_name.h"
 
 /* ---- members of their own kind ---- */
 
@@ -193,4 +194,29 @@ bool task_body_whole(struct task_body *b, struct slice text, uint64_t may, struc
     *b = (struct task_body){ 0 };
     *e = (struct body_error){ 0 };
     return text.n == 0 || json_members_whole(members, TASK_NMEMBERS, may, text, b, &b->has, e);
+}
+
+static bool is_deep(struct slice body)
+{
+    struct json_scan s;
+
+    json_scan_init(&s, body);
+    return !json_scan_value(&s, &body) && s.deep;
+}
+
+enum body_at body_at(struct slice body, uint64_t length, const char *pointer, struct slice *raw)
+{
+    struct slice p = { (char *)(uintptr_t)pointer, strlen(pointer) };
+    enum json_point rc = length > body.n ? json_point_begin(body, p, raw) : json_point(body, p, raw);
+
+    switch (rc) {
+    case JSON_POINT_FOUND:
+        return AT_FOUND;
+    case JSON_POINT_TWICE:
+        return AT_TWICE;
+    case JSON_POINT_NO_JSON:
+        return length <= body.n && is_deep(body) ? AT_DEEP : AT_NOTHING;
+    default:
+        return AT_NOTHING;
+    }
 }

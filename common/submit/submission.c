@@ -4,7 +4,7 @@
 #include <sodium.h>
 #include <string.h>
 
-#include "common/submit/body_at.h"
+#include "common/submit/body.h"
 #include "common/task/payload.h"
 
 /* ---- its digest ---- */

@@ -6,7 +6,6 @@
 #define SEGQ_MSG_ROUTER_TASK_H
 
 #include "common/recur/recur.h"
-#include "common/task/chain.h"
 #include "common/task/rules.h"
 #include "common/task/state.h"
 

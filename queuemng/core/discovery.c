@@ -7,7 +7,7 @@
 #include "queuemng/core/mng.h"
 #include "queuemng/state/defined.h"
 #include "queuemng/state/state.h"
-#include "queuemng/tasks/names.h"
+#include "queuemng/tasks/table.h"
 #include "queuemng/tasks/targets.h"
 
 #define LOG_MODULE  "tasks"

@@ -1,5 +1,5 @@
 /* discovery.h: names of targets with `discover` are asked for by the process, and what it is told comes here
- * (policy/discovery.h, tasks/names.h). */
+ * (policy/discovery.h, tasks/table.h). */
 #ifndef SEGQ_QUEUEMNG_CORE_DISCOVERY_H
 #define SEGQ_QUEUEMNG_CORE_DISCOVERY_H
 

@@ -25,7 +25,6 @@
 #include "common/base/log.h"
 #include "common/net/hosts.h"
 #include "queuemng/monitor/proc.h"
-#include "queuemng/monitor/readings.h"
 
 #define LOG_MODULE "monitor"
 

@@ -1,11 +1,91 @@
 /* shadow.c: see shadow.h. */
 #include "queuemng/release/shadow.h"
 
+#include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "queuemng/state/queue.h"
 #include "queuemng/state/slots.h"
 #include "queuemng/state/state.h"
+
+/* Two neighbours become one, as of the earlier time. */
+static void make_room(struct shadow_lane *l)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < l->n; i += 2) {
+        l->v[n] = l->v[i];
+        if (i + 1 < l->n)
+            l->v[n].n += l->v[i + 1].n;
+        n++;
+    }
+    l->wide_ms = l->wide_ms > 0 ? 2 * l->wide_ms : (l->v[l->n - 1].at_ms - l->v[0].at_ms) / SHADOW_BUCKETS + 1;
+    l->n = n;
+}
+
+void shadow_join(struct shadow *s, unsigned lane, uint64_t n, msec_t now_ms)
+{
+    struct shadow_lane *l = &s->lane[lane];
+
+    assert(lane < LANES_MAX);
+    if (n == 0)
+        return;
+    if (l->n == 0)
+        l->wide_ms = 0;
+    if (l->n > 0 && now_ms - l->v[l->n - 1].at_ms < ms_max(l->wide_ms, 1)) {
+        l->v[l->n - 1].n += n;
+    } else {
+        if (l->n == SHADOW_BUCKETS)
+            make_room(l);
+        l->v[l->n++] = (struct shadow_bucket){ now_ms, n };
+    }
+    l->waiting += n;
+    s->came += n;
+}
+
+void shadow_release(struct shadow *s, unsigned lane, uint64_t n, msec_t now_ms)
+{
+    struct shadow_lane *l = &s->lane[lane];
+    unsigned over = 0;
+
+    assert(lane < LANES_MAX && n <= l->waiting);
+    l->waiting -= n;
+    s->went += n;
+    while (n > 0) {
+        struct shadow_bucket *b = &l->v[over];
+        uint64_t k = u64_min(n, b->n);
+        msec_t wait_ms = now_ms - b->at_ms;
+
+        if (wait_ms > SHADOW_AT_ONCE_MS)
+            s->would_wait += k;
+        s->longest_ms = ms_max(s->longest_ms, wait_ms);
+        b->n -= k;
+        n -= k;
+        over += b->n == 0;
+    }
+    memmove(l->v, l->v + over, (l->n - over) * sizeof(*l->v));
+    l->n -= over;
+}
+
+uint64_t shadow_waiting(const struct shadow *s)
+{
+    uint64_t n = 0;
+
+    for (unsigned i = 0; i < LANES_MAX; i++)
+        n += s->lane[i].waiting;
+    return n;
+}
+
+msec_t shadow_wait_ms(const struct shadow *s, msec_t now_ms)
+{
+    msec_t ms = 0;
+
+    for (unsigned i = 0; i < LANES_MAX; i++)
+        if (s->lane[i].n > 0)
+            ms = ms_max(ms, now_ms - s->lane[i].v[0].at_ms);
+    return ms;
+}
 
 void shadow_second(struct mqueue *q)
 {

@@ -3,11 +3,23 @@
 #define SEGQ_QUEUEMNG_TASKS_ENDPOINT_TELL_H
 
 #include "queuemng/state/state.h"
+#include "queuemng/state/tasks.h"
 
 /* ENDPOINT: the definition, and what the node may use of it (said, burst, serial). The node is
  * registered. */
 void endpoint_tell(struct mng *m, struct mendpoint *x, struct mshare *s);
 /* ENDPOINT_DROP; a node that is away is told when it lists the endpoint. */
 void endpoint_drop(struct mng *m, const struct mtask_node *n, const char *name);
+
+/* Quotas: what answers of an endpoint, or a target, say is left (task/calls/told.h): heard of by one
+ * task node, and passed on to the others. */
+struct mng;
+
+/* A node has reported it, and goes by the definition of now: a word of before a reset is not heard. */
+void quotas_left_hear(struct mng *m, struct mendpoint *x, const struct endpoint_row *r);
+/* By a reset, or since other fields say it: of the endpoint, and of its targets. */
+void quotas_left_forget(struct mendpoint *x);
+/* Each second: tells it to nodes that have heard nothing themselves. */
+void quotas_left_spread(struct mng *m, struct mendpoint *x);
 
 #endif

@@ -1,4 +1,4 @@
-/* endpoints.c: see the header. */
+/* endpoints.c: */
 #include "queuemng/tasks/endpoints.h"
 
 #include <stdio.h>
@@ -14,7 +14,6 @@
 #include "queuemng/tasks/pools.h"
 #include "queuemng/tasks/table.h"
 #include "queuemng/tasks/targets.h"
-#include "queuemng/tasks/quotas_left.h"
 #include "queuemng/tasks/windows.h"
 
 #define LEASE_OVER_MS 10000 /* a call's lease ends so long after its deadline */

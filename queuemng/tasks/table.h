@@ -4,6 +4,7 @@
 #ifndef SEGQ_QUEUEMNG_TASKS_TABLE_H
 #define SEGQ_QUEUEMNG_TASKS_TABLE_H
 
+#include "common/base/err.h"
 #include "queuemng/state/defined.h"
 #include "queuemng/state/tasks.h"
 
@@ -59,5 +60,16 @@ void part_drop(struct mng *m, const struct mtask_node *n, struct mgone *g);
 void part_give(struct mng *m, struct mpart *p, struct mtask_node *n, uint64_t epoch);
 /* The node has what it is not to have, under this epoch (0: any) or a lower one: it is to drop it. */
 void part_leave(struct mng *m, part_no no, const struct mtask_node *n, uint64_t epoch);
+
+/* The names of targets with `discover: dns`, at the manager, and what is known of each.
+ *
+ * The manager that leads asks, not the task nodes: so there is one view of a name, an address has one number for
+ * all nodes, and its slots are divided among them like those of any target, whatever each of them would be told,
+ * and when. What is known is stored: the next leader begins with it, and asks at once. */
+
+struct mname *name_at(const struct mendpoint *x, const char *url); /* NULL */
+/* Names of the definition; a new one begins with its targets that are there. was: the url before. 0 or SQ_ENOMEM. */
+SQ_CHECK int names_follow(struct mendpoint *x, const char *was);
+void names_free(struct mendpoint *x);
 
 #endif

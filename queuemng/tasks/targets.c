@@ -10,7 +10,6 @@
 #include "common/base/text.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/endpoint_tell.h"
-#include "queuemng/tasks/names.h"
 #include "queuemng/tasks/table.h"
 #include "queuemng/state/meters.h"
 #include "queuemng/tasks/windows.h"

@@ -10,7 +10,7 @@
  * comes back soon does not get calls beside those that are still there. The same holds for a url that
  * was the endpoint's only one: its target begins with what the nodes hold of the endpoint.
  *
- * With `discover` each address of the url's name is a target, known by both (tasks/names.h). */
+ * With `discover` each address of the url's name is a target, known by both (table.h). */
 #ifndef SEGQ_QUEUEMNG_TASKS_TARGETS_H
 #define SEGQ_QUEUEMNG_TASKS_TARGETS_H
 

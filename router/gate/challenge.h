@@ -15,7 +15,7 @@
 #ifndef SEGQ_CHALLENGE_H
 #define SEGQ_CHALLENGE_H
 
-#include "common/task/hmac256.h"
+#include "common/task/sha256.h"
 #include "common/ticket/token.h"
 #include "router/gate/puzzles.h"
 

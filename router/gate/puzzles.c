@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/task/hmac256.h"
+#include "common/task/sha256.h"
 
 struct made {
     uint64_t second; /* 0: none */

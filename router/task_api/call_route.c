@@ -1,11 +1,11 @@
-/* call_route.c: see the header. */
+/* call_route.c: */
 #include "router/task_api/call_route.h"
 
 #include <string.h>
 
 #include "common/base/text.h"
 #include "common/json/json_scan.h"
-#include "common/submit/body_at.h"
+#include "common/submit/body.h"
 
 /* The word that is meant by a string of JSON; n 0: it is none. */
 static struct slice word_of(struct slice raw, struct buf *scratch)

@@ -10,7 +10,7 @@
 #include "router/state/router.h"
 #include "common/task/queue_name.h"
 #include "common/ticket/task_token.h"
-#include "common/submit/body_at.h"
+#include "common/submit/body.h"
 #include "router/task_api/call_cost.h"
 #include "router/task_api/raw_body.h"
 #include "router/task_requests/ask.h"

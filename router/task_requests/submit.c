@@ -7,7 +7,7 @@
 #include "common/task/call.h"
 #include "common/task/window.h"
 #include "router/state/router.h"
-#include "common/submit/body_at.h"
+#include "common/submit/body.h"
 #include "router/task_api/call_cost.h"
 #include "router/task_api/look.h"
 #include "router/task_api/path.h"

@@ -7,10 +7,9 @@
 #include "common/base/buf.h"
 #include "task/engine/arrive.h"
 #include "task/engine/leave.h"
-#include "task/engine/members.h"
+#include "task/engine/side_records.h"
 #include "task/engine/places.h"
 #include "task/engine/tqueue.h"
-#include "task/engine/window_records.h"
 
 #define BIT(S) (1u << TASK_##S)
 

@@ -5,7 +5,7 @@
 
 #include "task/engine/apply.h"
 #include "task/engine/change.h"
-#include "task/engine/members.h"
+#include "task/engine/side_records.h"
 
 static uint64_t hash_of(const struct engine *e, const struct trec_text *queue, const struct trec_text *name)
 {

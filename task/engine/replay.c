@@ -6,10 +6,9 @@
 #include "common/base/err.h"
 #include "task/engine/apply.h"
 #include "task/engine/look.h"
-#include "task/engine/members.h"
+#include "task/engine/side_records.h"
 #include "task/engine/places.h"
 #include "task/engine/tqueue.h"
-#include "task/engine/window_records.h"
 
 static struct trec_text text_of(const char *s)
 {

@@ -5,7 +5,7 @@
 #define SEGQ_TASK_CHAINS_H
 
 #include "common/base/map.h"
-#include "common/task/chain.h"
+#include "common/task/state.h"
 #include "task/store/store.h"
 
 struct chain {

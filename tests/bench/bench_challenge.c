@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/task/hmac256.h"
+#include "common/task/sha256.h"
 #include "router/gate/door.h"
 
 #define WALL_S 1764334800

@@ -2,7 +2,7 @@
  * that do not fall from place to place. */
 #include <stdlib.h>
 
-#include "task/calls/eta_line.h"
+#include "task/calls/estimates.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

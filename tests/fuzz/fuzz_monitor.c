@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "queuemng/monitor/proc.h"
-#include "queuemng/monitor/readings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

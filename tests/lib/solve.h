@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/task/hmac256.h"
+#include "common/task/sha256.h"
 
 static void challenge_field(uint8_t out[16], const char *challenge, const char *name)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/rng.h"
-#include "common/task/hmac256.h"
+#include "common/task/sha256.h"
 
 static const char *hex(const uint8_t *p)
 {

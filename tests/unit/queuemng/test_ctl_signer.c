@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "queuemng/ctl/signer.h"
+#include "queuemng/ctl/tickets.h"
 #include "router/gate/signed_claim.h"
 #include "router/task_api/rights.h"
 

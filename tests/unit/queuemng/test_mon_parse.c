@@ -1,6 +1,5 @@
 /* test_mon_parse.c: what monitors say, and what they say when they are unwell. */
 #include "queuemng/monitor/proc.h"
-#include "queuemng/monitor/readings.h"
 
 #include "tests/lib/criterion.h"
 #include <math.h>

@@ -2,7 +2,7 @@
  * everybody, and a queue that lets everybody in while it is played (release/shadow.h). */
 #include "tests/lib/mngrig.h"
 
-#include "queuemng/policy/shadow.h"
+#include "queuemng/release/shadow.h"
 
 /* ---- the row of buckets, beside a list ---- */
 

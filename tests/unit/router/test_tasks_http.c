@@ -1,7 +1,6 @@
 /* test_tasks_http.c: the API of tasks through a whole router: what is asked, and what is answered. */
 #include "tests/lib/taskhttprig.h"
 
-#include "common/task/chain.h"
 #include "common/task/state.h"
 #include "common/wire/codec.h"
 

@@ -3,35 +3,12 @@
 
 #include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "router/api/json_out.h"
-#include "router/api/response.h"
-#include "router/calls/challenge.h"
 #include "router/calls/group_name.h"
-#include "router/calls/join.h"
+#include "router/calls/places_call.h"
 #include "router/calls/ticket.h"
-#include "router/flow/places.h"
-
-/* A call under way: its flows refer to it, one for each place that is asked. */
-struct places_call {
-    enum waiter waits;     /* WAITS_PLACES; httpd's user pointer */
-    struct httpd_req *req; /* ref; NULL: the client has gone */
-    struct router *r;      /* ref */
-    struct list_node in_all; /* member of r->places */
-    unsigned pending;      /* asks of this step without an answer, and one while they begin */
-    bool joins, leaves;    /* kind of the call; neither: a poll */
-    uint8_t failed;        /* a join: the first place that it did not get, + 1; 0: none */
-    uint8_t fresh;         /* a join: a bit for each place that was not there before */
-    struct flow why;       /* flow of that one */
-    struct slice key;      /* a join's Idempotency-Key; key_text */
-    uint8_t client;
-    char key_text[JOIN_KEY_MAX];
-    uint8_t lane[PLACES_MAX]; /* a join's, as are these */
-    char queue[PLACES_MAX][NAME_MAX_LEN + 1];
-    struct places p;
-};
 
 /* ---- answers ---- */
 
@@ -85,8 +62,7 @@ static uint32_t poll_after(const struct places *p)
     return ms;
 }
 
-/* Places of a group are to be polled as the group is told, not as each of them would be alone. */
-static uint32_t tell_next(struct places_call *c)
+uint32_t places_told(struct places_call *c)
 {
     uint32_t ms = poll_after(&c->p);
 
@@ -121,7 +97,7 @@ static void put_group(struct places_call *c, const struct rflow *rf)
         buf_append(b, rf->pass, rf->pass_len);
         out_u64(b, "\",\"pass_expires_at\":", (uint64_t)rf->flow.pass_expires_s);
     } else if (over < c->p.n) {
-        out_u64(b, ",\"poll_after_ms\":", tell_next(c));
+        out_u64(b, ",\"poll_after_ms\":", places_told(c));
     }
     ADD(b, "}");
 }
@@ -151,161 +127,11 @@ static void put_answer(struct places_call *c, const struct rflow *rf)
         put_group(c, rf);
 }
 
-/* ---- the steps ---- */
-
-static void answered(struct router *r, struct rflow *rf);
-
-static void begin_join(struct places_call *c, struct rflow *rf, unsigned i)
-{
-    const struct route_queue *q = routes_queue(c->r->routes, c->queue[i], strlen(c->queue[i]));
-    struct join_body b;
-
-    assert(q != NULL); /* looked up in this turn */
-    memset(&b, 0, offsetof(struct join_body, claim));
-    b.client = c->client;
-    if (c->key.n > 0)
-        join_by_key(c->r, q, &b, c->key);
-    join_flow(c->r, rf, q, &b, c->lane[i]);
-}
-
-static void begin_one(struct places_call *c, struct rflow *rf, unsigned i)
-{
-    struct router *r = c->r;
-    const struct token *t = &c->p.v[i].token;
-    msec_t now = ev_now(r->ev);
-    bool looks = c->p.step == PLACES_LOOK;
-
-    switch ((enum places_step)c->p.step) {
-    case PLACES_JOIN:
-        begin_join(c, rf, i);
-        break;
-    case PLACES_GIVE_UP:
-        flow_give_up(&rf->flow, r->routes, t, now);
-        break;
-    case PLACES_LOSE:
-    case PLACES_LEAVE:
-        flow_leave(&rf->flow, r->routes, t, now);
-        break;
-    default:
-        flow_poll(&rf->flow, r->routes, looks ? &r->replicas : NULL, t, now);
-    }
-}
-
-/* The flow of place i has ended; of a join also: what is to be undone, and why. */
-static void ended(struct places_call *c, unsigned i, const struct flow *f)
-{
-    places_said(&c->p, i, f);
-    if (c->p.step != PLACES_JOIN)
-        return;
-    if (f->result == FLOW_OK) {
-        c->fresh |= (uint8_t)(1u << i);
-    } else if (f->result != FLOW_EXISTING && c->failed == 0) {
-        c->failed = (uint8_t)(i + 1);
-        c->why = *f;
-    }
-}
-
-static void ask_all(struct places_call *c)
-{
-    uint8_t asks = c->p.asks;
-
-    c->pending = 1;
-    for (unsigned i = 0; i < c->p.n; i++) {
-        struct rflow *rf;
-
-        if ((asks >> i & 1) == 0)
-            continue;
-        rf = rflow_new(c->r, NULL, answered, NULL);
-        if (rf == NULL) { /* overloaded: as if no node answered */
-            struct flow none = { .kind = FLOW_POLL, .todo = FLOW_DONE, .result = FLOW_UNAVAIL };
-
-            ended(c, i, &none);
-            continue;
-        }
-        rf->places = c;
-        rf->place = (uint8_t)i;
-        c->pending++;
-        begin_one(c, rf, i);
-        rflow_begin(c->r, rf);
-    }
-}
-
-/* All or none: what was joined leaves again, but not what an earlier call with the same key has joined.
- * True: there is something to undo. */
-static bool undo(struct places_call *c)
-{
-    c->p.step = PLACES_LEAVE;
-    c->p.asks = c->fresh;
-    return c->fresh != 0;
-}
-
-/* No ask is pending. rf: the last one, or NULL. May end the call: c is no more. */
-static void step(struct places_call *c, const struct rflow *rf)
-{
-    while (c->pending == 0) {
-        if (c->p.step == PLACES_JOIN && c->failed != 0 && undo(c)) {
-            ask_all(c);
-            c->pending--;
-            continue;
-        }
-        if (c->p.step < PLACES_DONE)
-            places_next(&c->p);
-        if (c->p.step >= PLACES_DONE) {
-            if (c->req != NULL) {
-                put_answer(c, rf);
-                router_answer(c->r, c->req);
-            }
-            list_remove(&c->r->places, &c->in_all);
-            free(c);
-            return;
-        }
-        ask_all(c);
-        c->pending--;
-        rf = NULL;
-    }
-}
-
-static void answered(struct router *r, struct rflow *rf)
-{
-    struct places_call *c = rf->places;
-
-    (void)r;
-    ended(c, rf->place, &rf->flow);
-    assert(c->pending > 0);
-    if (--c->pending == 0)
-        step(c, c->p.step == PLACES_TAKE ? rf : NULL);
-}
-
-void places_gone(struct places_call *c)
-{
-    c->req = NULL; /* asked, so done all the same */
-}
-
-void places_fini(struct router *r)
-{
-    struct list_node *it;
-
-    while (r->places.head.next != NULL && (it = list_first(&r->places)) != NULL) {
-        list_remove(&r->places, it);
-        free(container_of(it, struct places_call, in_all));
-    }
-}
-
-/* c is taken over. */
-static void run(struct places_call *c, enum places_step first)
-{
-    httpd_set_user(c->req, c);
-    list_push_back(&c->r->places, &c->in_all);
-    places_begin(&c->p, first);
-    ask_all(c);
-    if (--c->pending == 0)
-        step(c, NULL);
-}
-
 /* ---- the requests ---- */
 
 struct said { /* slices point into the request's bytes */
     int64_t client;
+    struct slice group;
     uint8_t n;
     struct slice queue[PLACES_MAX];
 };
@@ -332,6 +158,8 @@ static bool read_queues(const struct json_member *m, struct json_scan *s, void *
 static const struct json_member members[] = {
     { "queues", offsetof(struct said, n), 2, PLACES_MAX, read_queues, RANGE_UNSAID, NULL,
       " must be a list of 2 to 8 names of queues, each once" },
+    { "group", offsetof(struct said, group), 1, NAME_MAX_LEN, json_visible, RANGE_UNSAID, NULL,
+      " must be the name of a group of this router's configuration" },
     { "client", offsetof(struct said, client), 0, CLIENT_NCLASSES, json_word, RANGE_UNSAID, join_clients,
       " must be browser, mobile or game" },
 };
@@ -347,46 +175,52 @@ static bool read_body(struct router *r, struct httpd_req *req, const struct http
         router_problem(r, req, API_UNSUPPORTED_MEDIA_TYPE, "the body must be JSON");
     else if (!json_members_whole(members, ARRAY_LEN(members), UINT64_MAX, q->body, b, &has, &e))
         router_problem(r, req, API_BAD_REQUEST, e.text);
-    else if (b->n == 0)
-        router_problem(r, req, API_BAD_REQUEST, "queues is missing: a list of 2 to 8 names of queues");
+    else if ((b->n == 0) == (b->group.n == 0))
+        router_problem(r, req, API_BAD_REQUEST, "queues (a list of 2 to 8 names of queues) or group (a name "
+                       "of the router's configuration), one of them");
     else
         return true;
     return false;
 }
 
-/* Why the queue is in no group; NULL: it may be, with this lane. */
-static const char *unfit(struct router *r, const struct route_queue *q, enum api_problem *p, unsigned *lane)
+const struct cfg_group *places_group(const struct router *r, struct slice name)
 {
-    struct join_body b;
-    const char *why = NULL;
+    const struct cfg_group *g = r->cfg->groups.v;
 
-    *p = API_NOT_ELIGIBLE;
-    if (q == NULL) {
-        *p = API_QUEUE_NOT_FOUND;
-        return "there is no such queue";
-    }
-    if (q->map.state == QUEUE_CLOSED) {
-        *p = API_QUEUE_CLOSED;
-        return "it is closed";
-    }
-    if (q->map.bind == BIND_DEVICE)
-        return "its tickets are bound to devices, those of a group are not";
-    if (!challenge_is_free(q))
-        return "it asks for challenges or looks for suspects, which a group cannot answer";
-    memset(&b, 0, offsetof(struct join_body, claim));
-    if (join_lane(r, q, &b, lane, &why) < 0)
-        return why != NULL ? why : "it needs a claim, which a group does not have";
+    for (size_t i = 0; i < r->cfg->groups.n; i++)
+        if (text_is(name.p, name.n, g[i].name))
+            return &g[i];
     return NULL;
+}
+
+/* The queues that the body means, into b. False: it may not join them; that is answered. */
+static bool find_group(struct router *r, struct httpd_req *req, struct said *b)
+{
+    const struct cfg_group *g = places_group(r, b->group);
+    char *const *v = g != NULL ? g->queues.v : NULL;
+
+    if (b->group.n == 0 && !r->cfg->join_groups) {
+        router_problem(r, req, API_NOT_ELIGIBLE, "this router has groups by their names only: give group in "
+                       "place of queues");
+        return false;
+    }
+    if (b->group.n == 0)
+        return true;
+    if (g == NULL) {
+        router_problem(r, req, API_QUEUE_NOT_FOUND, "this router's configuration has no group of that name");
+        return false;
+    }
+    for (size_t i = 0; i < g->queues.n; i++)
+        b->queue[b->n++] = (struct slice){ v[i], strlen(v[i]) };
+    return true;
 }
 
 /* False: one of them may not be joined; that is answered. */
 static bool find_queues(struct router *r, struct httpd_req *req, const struct said *b, struct places_call *c)
 {
     for (unsigned i = 0; i < b->n; i++) {
-        const struct route_queue *q = routes_queue(r->routes, b->queue[i].p, b->queue[i].n);
         enum api_problem p;
-        unsigned lane = 0;
-        const char *why = unfit(r, q, &p, &lane);
+        const char *why = places_add(c, b->queue[i], &p);
         char detail[300];
 
         if (why != NULL) {
@@ -397,40 +231,28 @@ static bool find_queues(struct router *r, struct httpd_req *req, const struct sa
         }
         if (i > 0 && !router_may_pass(r, req, LIMIT_JOIN)) /* each is a join; one was counted */
             return false;
-        memcpy(c->queue[i], b->queue[i].p, b->queue[i].n); /* zeroed */
-        c->lane[i] = (uint8_t)lane;
     }
-    c->p.n = b->n;
     return true;
 }
 
-/* The same key of a single join has another place: that one's ticket is known, a group's are not. */
 static bool take_key(struct router *r, struct httpd_req *req, struct slice key, struct places_call *c)
 {
-    if (key.p == NULL)
+    if (key.p == NULL || places_key(c, key))
         return true;
-    if (!join_key_ok(key) || key.n >= JOIN_KEY_MAX) {
-        router_problem(r, req, API_BAD_REQUEST, "Idempotency-Key must be 16 to 127 visible ASCII characters");
-        return false;
-    }
-    c->key_text[0] = '\2';
-    memcpy(c->key_text + 1, key.p, key.n);
-    c->key = (struct slice){ c->key_text, key.n + 1 };
-    return true;
+    router_problem(r, req, API_BAD_REQUEST, "Idempotency-Key must be 16 to 127 visible ASCII characters");
+    return false;
 }
 
-static void join(struct router *r, struct httpd_req *req, const struct http_req *q, struct places_call *c)
+static bool join(struct router *r, struct httpd_req *req, const struct http_req *q, struct places_call *c)
 {
     struct said b;
 
-    if (!read_body(r, req, q, &b) || !take_key(r, req, q->idempotency_key, c) ||
-        !find_queues(r, req, &b, c)) {
-        free(c);
-        return;
-    }
+    if (!read_body(r, req, q, &b) || !find_group(r, req, &b) || !take_key(r, req, q->idempotency_key, c) ||
+        !find_queues(r, req, &b, c))
+        return false;
     c->client = (uint8_t)b.client;
     c->joins = true;
-    run(c, PLACES_JOIN);
+    return true;
 }
 
 /* A poll, or a leave: as many as it has places. False: too many; that is answered. */
@@ -445,6 +267,15 @@ static bool may_ask(struct router *r, struct httpd_req *req, const struct places
     return true;
 }
 
+/* False: that is answered. */
+static bool ask(struct router *r, struct httpd_req *req, struct slice group, struct places_call *c)
+{
+    if (group_name_read(&c->p, &r->keys.token, group))
+        return may_ask(r, req, c);
+    router_forged(r, req);
+    return false;
+}
+
 void places_start(struct router *r, struct httpd_req *req, const struct http_req *q, struct slice group)
 {
     struct places_call *c;
@@ -454,27 +285,14 @@ void places_start(struct router *r, struct httpd_req *req, const struct http_req
                        "this router has no map of the queues yet; try again");
         return;
     }
-    c = calloc(1, sizeof(*c));
+    c = places_new(r, req, put_answer);
     if (c == NULL) {
         router_problem(r, req, API_OVERLOADED, "the router is overloaded; try again");
         return;
     }
-    c->waits = WAITS_PLACES;
-    c->req = req;
-    c->r = r;
-    if (group.n == 0) {
-        join(r, req, q, c);
-    } else if (!group_name_read(&c->p, &r->keys.token, group)) {
-        free(c);
-        router_forged(r, req);
-    } else {
-        c->leaves = q->method == HTTP_DELETE;
-        if (!may_ask(r, req, c)) {
-            free(c);
-            return;
-        }
-        r->counts.polls += !c->leaves;
-        r->counts.leaves += c->leaves;
-        run(c, c->leaves ? PLACES_LEAVE : PLACES_LOOK);
-    }
+    c->leaves = group.n > 0 && q->method == HTTP_DELETE;
+    if (group.n > 0 ? ask(r, req, group, c) : join(r, req, q, c))
+        places_run(c);
+    else
+        places_free(c);
 }

@@ -176,6 +176,8 @@ static int pack_all(struct page *p, struct err *e)
         rc = gzip_ready_pack(&p->script, e);
     if (rc == 0)
         rc = gzip_ready_pack(&p->work, e);
+    if (rc == 0)
+        rc = gzip_ready_pack(&p->places, e);
     for (size_t i = 0; rc == 0 && i < p->n_langs; i++) {
         put_script_texts(&p->texts[i].text, &p->lang[i]);
         rc = gzip_ready_pack(&p->texts[i], e);
@@ -205,6 +207,8 @@ static int read_all(struct page *p, const struct page_file *files, size_t n, str
         rc = read_inside(&p->script.text, files, n, "page.js", "</script", e);
     if (rc == 0)
         rc = read_inside(&p->work.text, files, n, "work.js", "</script", e);
+    if (rc == 0)
+        rc = read_inside(&p->places.text, files, n, "places.js", "</script", e);
     if (rc == 0)
         rc = read_langs(p, files, n, e);
     if (rc == 0)
@@ -247,6 +251,7 @@ void page_free(struct page *p)
     gzip_ready_fini(&p->style);
     gzip_ready_fini(&p->script);
     gzip_ready_fini(&p->work);
+    gzip_ready_fini(&p->places);
     gzip_free(p->gzip);
     buf_fini(&p->languages);
     free(p);
@@ -314,7 +319,9 @@ static void put_policy(struct buf *b, const struct page_view *v)
     buf_str(b, v->preview != NULL
                    ? "'; sandbox allow-scripts; img-src 'self' data:; form-action 'none'"
                    : "'; img-src 'self' data:; connect-src 'self'; form-action 'self'");
-    if (v->preview == NULL && page_target_origin(v->target) > 0) {
+    if (v->forms_to != NULL) {
+        buf_str(b, v->forms_to);
+    } else if (v->preview == NULL && page_target_origin(v->target) > 0) {
         buf_byte(b, ' ');
         buf_append(b, v->target, page_target_origin(v->target));
     }

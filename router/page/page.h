@@ -1,6 +1,6 @@
 /* page.h: the waiting page: files and texts, read once; a view of a moment to HTML. Pure.
  *
- *   page.html (template.h) + page.css + segq.js + segq_events.js + page.js (+ work.js) + a file of
+ *   page.html (template.h) + page.css + segq.js + segq_events.js + page.js (+ work.js, or places.js) + a file of
  *   texts for each language (texts.h)
  * They are a part of the program; an operator's folder may replace any of them when the process
  * starts, page.html too: so the template is read then, and not when the program is built.
@@ -63,7 +63,19 @@ enum page_state {
     PAGE_IN,      /* already in, with a good pass */
     PAGE_COOKIES, /* back without our cookie */
     PAGE_WORK,    /* a place costs some work now: the script does it, and sends the form join */
+    PAGE_PLACES,  /* in several lines: places */
     PAGE_NSTATES,
+};
+
+struct page_place { /* a line of several */
+    const char *queue;
+    const struct page_def *def; /* NULL: there is none */
+    enum page_state state;      /* PAGE_WAITING, or why it is over; PAGE_UNAVAILABLE: not known now */
+    bool early, paused;
+    uint64_t position;          /* 0: not known */
+    int64_t eta_s;              /* -1: not known */
+    seg_id ticket_seg;
+    uint32_t ticket_number;
 };
 
 struct page_view {
@@ -88,6 +100,9 @@ struct page_view {
     bool door;                  /* likewise: a ticket that is there by now will do */
     const char *claim;          /* PAGE_DOOR: to join with; n bytes */
     size_t claim_len;
+    const struct page_place *places; /* PAGE_PLACES; */
+    size_t n_places;
+    const char *forms_to;       /* origins to which its forms may lead, each with a space before it; NULL: the target's */
     char *const *rooms;         /* PAGE_START: queues that it links to */
     size_t n_rooms;
     int64_t good_for_s;         /* PAGE_IN: the pass */
@@ -140,7 +155,7 @@ extern const size_t page_blobs_n;
  * with t_ before it. */
 #define PAGE_SLOTS(V, R)                                                                 \
     V(lang) V(tab) V(title) V(state) V(heading) V(say) V(logo) V(image) V(message) V(accent)      \
-    V(on_accent) V(nonce) R(style) R(own_style) R(script) R(work) R(data) V(refresh) V(refresh_s) V(waiting)  \
+    V(on_accent) V(nonce) R(style) R(own_style) R(script) R(work) R(places) R(data) V(refresh) V(refresh_s) V(waiting)  \
     V(position) V(of) V(kept) V(eta) V(percent) V(opens) V(wait) V(paused) V(path) V(token)      \
     V(target) V(can_join) V(can_retry) V(can_enter) V(can_leave) V(commitment) V(seed)   \
     V(ticket) V(door) V(claim) V(key) V(ask) V(back) V(good_for) R(rooms) \
@@ -154,7 +169,8 @@ enum page_slot_id {
 
 struct page {
     struct page_tmpl *tmpl;
-    struct gzip_ready style, script, work; /* work: of PAGE_WORK alone */
+    struct gzip_ready style, script;
+    struct gzip_ready work, places; /* PAGE_WORK, PAGE_PLACES alone */
     struct gzip_ready texts[PAGE_LANGS_MAX]; /* end of the script's data, for each language */
     struct buf languages; /* a button for each */
     size_t n_langs, other; /* other: for readers of none of them */

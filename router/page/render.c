@@ -40,6 +40,7 @@ static const struct {
     [PAGE_IN] = { "in", PT_in, PT_in_say, 0 },
     [PAGE_COOKIES] = { "cookies", PT_cookies, PT_cookies_say, PS_can_join },
     [PAGE_WORK] = { "work", PT_work, PT_work_say, PS_can_join },
+    [PAGE_PLACES] = { "places", PT_places, PT_places_say, PS_can_leave },
 };
 
 /* ---- the data of the script ---- */
@@ -80,6 +81,12 @@ static bool is_held(const struct page_view *v)
     return v->state == PAGE_WAITING && v->paused && !is_prequeue(v);
 }
 
+/* True: its script shows the texts that may change. */
+static bool waits(const struct page_view *v)
+{
+    return v->state == PAGE_WAITING || v->state == PAGE_PLACES;
+}
+
 static void put_data(const struct page *p, struct buf *b, const struct page_view *v)
 {
     const struct page_lang *l = &p->lang[v->lang];
@@ -107,7 +114,7 @@ static void put_data(const struct page *p, struct buf *b, const struct page_view
     buf_str(b, ",\"eta_steps\":[");
     if (v->state == PAGE_WAITING)
         page_put_eta_steps(b);
-    buf_str(b, v->state == PAGE_WAITING ? "]" : "],\"t\":{}}");
+    buf_str(b, waits(v) ? "]" : "],\"t\":{}}");
 }
 
 /* ---- values ---- */
@@ -178,11 +185,65 @@ static void set_place(const struct page *p, struct values *x, const struct page_
         x->v[PS_paused] = str(page_text(l, PT_paused));
 }
 
+static void put_ticket(struct buf *b, seg_id seg, uint32_t number)
+{
+    buf_u64(b, seg);
+    buf_byte(b, '-');
+    buf_u64(b, number);
+}
+
 static void set_ticket(struct values *x, const struct page_view *v)
 {
-    buf_u64(&x->mem, v->ticket_seg);
-    buf_byte(&x->mem, '-');
-    buf_u64(&x->mem, v->ticket_number);
+    put_ticket(&x->mem, v->ticket_seg, v->ticket_number);
+    made(x, PS_ticket);
+}
+
+/* ---- several lines ---- */
+
+/* Puts what is to be said beside its number. */
+static void put_place_words(const struct page_lang *l, struct buf *b, const struct page_place *o)
+{
+    if (o->state == PAGE_UNAVAILABLE)
+        buf_str(b, page_text(l, PT_unknown));
+    else if (o->state != PAGE_WAITING)
+        buf_str(b, page_text(l, states[o->state].heading));
+    else if (o->paused || o->early)
+        buf_str(b, page_text(l, o->paused ? PT_held : PT_drawn));
+    else
+        page_put_eta(l, b, o->eta_s);
+}
+
+static void put_place(const struct page_lang *l, struct buf *b, const struct page_place *o)
+{
+    const char *title = page_words_for(o->def, l->tag).title;
+    struct buf words = { 0 };
+
+    title = title[0] != '\0' ? title : o->queue;
+    buf_str(b, "<div><dt dir=\"auto\">");
+    page_put_html(b, title, strlen(title));
+    buf_str(b, "</dt><dd>");
+    if (o->position > 0) {
+        buf_str(b, "<b>");
+        page_put_number(l, b, o->position);
+        buf_str(b, "</b> ");
+    }
+    put_place_words(l, &words, o);
+    buf_str(b, "<small>");
+    page_put_html(b, (const char *)words.data, words.len);
+    buf_str(b, "</small></dd></div>");
+    b->failed |= words.failed;
+    buf_fini(&words);
+}
+
+static void set_places(const struct page *p, struct values *x, const struct page_view *v)
+{
+    for (size_t i = 0; i < v->n_places; i++)
+        put_place(&p->lang[v->lang], &x->mem, &v->places[i]);
+    made(x, PS_places);
+    for (size_t i = 0; i < v->n_places; i++) {
+        buf_str(&x->mem, i > 0 ? ", " : "");
+        put_ticket(&x->mem, v->places[i].ticket_seg, v->places[i].ticket_number);
+    }
     made(x, PS_ticket);
 }
 
@@ -219,7 +280,7 @@ static void set_refresh(const struct page *p, struct values *x, const struct pag
         s = 2;
     buf_u64(&x->mem, s);
     buf_str(&x->mem, "; url=");
-    page_put_path(&x->mem, v->queue, v->state == PAGE_WAITING ? "?r=1" : "", v->target);
+    page_put_path(&x->mem, v->queue, waits(v) ? "?r=1" : "", v->target);
     made(x, PS_refresh);
     page_put_filled(&p->lang[v->lang], &x->mem, PT_refresh, s);
     made(x, PS_refresh_s);
@@ -347,6 +408,8 @@ static void set_all(const struct page *p, struct values *x, const struct page_vi
     x->v[PS_script] = (struct page_str) { .ready = &p->script };
     if (v->state == PAGE_WORK)
         x->v[PS_work] = (struct page_str) { .ready = &p->work };
+    else if (v->state == PAGE_PLACES)
+        x->v[PS_work] = (struct page_str) { .ready = &p->places };
     x->v[PS_target] = str(v->target);
     x->v[PS_door] = str(v->state == PAGE_DOOR || v->door ? "1" : "");
     if (v->key != NULL && states[v->state].can == PS_can_join)
@@ -362,6 +425,8 @@ static void set_all(const struct page *p, struct values *x, const struct page_vi
         set_place(p, x, v);
     if (v->state == PAGE_WAITING || v->state == PAGE_OTHER_DEVICE)
         set_ticket(x, v);
+    if (v->state == PAGE_PLACES)
+        set_places(p, x, v);
     if (v->state == PAGE_WAITING && draws(v))
         set_draw(x, v);
     set_refresh(p, x, v);
@@ -370,7 +435,7 @@ static void set_all(const struct page *p, struct values *x, const struct page_vi
     set_front(p, x, v);
     put_data(p, &x->mem, v);
     made(x, PS_data);
-    if (v->state == PAGE_WAITING) /* the rest of it */
+    if (waits(v)) /* the rest of it */
         x->v[PS_data].ready = &p->texts[v->lang];
 }
 

@@ -183,10 +183,8 @@ enum page_state page_of_closed(const struct route_queue *q, int64_t wall_ms,
 #define RETRY_MS 5000
 #define FULL_MS  15000
 
-/* Lasts as long as the pass is good, or its session may be renewed: a gate that does not hand the
- * renewed pass on throws nobody out by that. */
-static void pass_cookie(struct router *r, const struct page_ask *a,
-                        const struct route_queue *q, const struct api_ticket *t)
+void page_pass_cookie(struct router *r, const struct page_ask *a, const struct route_queue *q,
+                      const struct api_ticket *t)
 {
     int64_t from_s = t->released_at_ms / 1000, end_s = t->pass_expires_s;
     int64_t now_s = pass_clock_s(&r->pass_clock, ev_now(r->ev), router_wall_s(), from_s, end_s);
@@ -197,16 +195,21 @@ static void pass_cookie(struct router *r, const struct page_ask *a,
                          end_s - now_s, a->https);
 }
 
-static enum page_state state_of(const struct flow *f, const struct route_queue *q,
-                                int64_t wall_ms, uint32_t *retry_ms)
+enum page_state page_state_gone(uint8_t reason)
+{
+    return reason == GONE_NO_SHOW ? PAGE_NO_SHOW
+           : reason == GONE_LEFT  ? PAGE_LEFT
+           : reason == GONE_LOST  ? PAGE_LOST
+                                  : PAGE_EXPIRED;
+}
+
+enum page_state page_state_of(const struct flow *f, const struct route_queue *q, int64_t wall_ms,
+                              uint32_t *retry_ms)
 {
     *retry_ms = 0;
     switch (f->result) {
     case FLOW_GONE:
-        return f->reason == GONE_NO_SHOW ? PAGE_NO_SHOW
-               : f->reason == GONE_LEFT  ? PAGE_LEFT
-               : f->reason == GONE_LOST  ? PAGE_LOST
-                                         : PAGE_EXPIRED;
+        return page_state_gone(f->reason);
     case FLOW_NO_QUEUE:
         return PAGE_NO_QUEUE;
     case FLOW_OTHER:
@@ -227,13 +230,20 @@ static enum page_state state_of(const struct flow *f, const struct route_queue *
 static void other(struct router *r, struct rflow *rf, const struct route_queue *q)
 {
     uint32_t retry_ms;
-    enum page_state state = state_of(&rf->flow, q, ev_wall_ms(r->ev), &retry_ms);
+    enum page_state state = page_state_of(&rf->flow, q, ev_wall_ms(r->ev), &retry_ms);
     struct page_view v = page_view_of(r, rf->page, q, state);
 
     v.poll_after_ms = retry_ms;
     if (v.json && rf->flow.result == FLOW_GONE) /* no reader presses a button */
         page_ticket_cookie(r, rf->page, "", 0);
     page_show(r, &v);
+}
+
+bool page_is_paused(const struct route_queue *q)
+{
+    return (q->map.state == QUEUE_PAUSED && /* a pre-queue, too */
+            q->map.when.phase != PHASE_PREQUEUE) ||
+           q->map.when.phase == PHASE_REJECT;
 }
 
 static void waiting(struct router *r, struct rflow *rf, const struct api_ticket *t,
@@ -252,9 +262,7 @@ static void waiting(struct router *r, struct rflow *rf, const struct api_ticket 
     v.start = start;
     v.poll_after_ms = t->poll_after_ms;
     v.opens_ms = t->early ? q->map.when.opens_ms : 0;
-    v.paused = (q->map.state == QUEUE_PAUSED && /* a pre-queue, too */
-                q->map.when.phase != PHASE_PREQUEUE) ||
-               q->map.when.phase == PHASE_REJECT;
+    v.paused = page_is_paused(q);
     v.kept_s = q->map.kept_s;
     v.draw = q->map.when.draw;
     v.ticket_seg = t->of;
@@ -278,7 +286,7 @@ static void admitted(struct router *r, struct rflow *rf, const struct route_queu
 
     assert(t->admitted && t->queue == q);
     r->counts.page_enters++;
-    pass_cookie(r, a, q, t);
+    page_pass_cookie(r, a, q, t);
     if (a->act == ACT_ENTER || a->joins)
         page_ticket_cookie(r, a, t->token, a->start);
     page_send_to(r, a->target);

@@ -46,12 +46,23 @@ void page_show_alien(struct router *r, const struct page_ask *a, const struct ro
                      const struct token *t);
 /* Sets the ticket's cookie; token "": deletes it. start: the first position that was told; 0: none. */
 void page_ticket_cookie(struct router *r, const struct page_ask *a, const char *token, uint64_t start);
+/* The cookie of t's pass. Lasts as long as the pass is good, or its session may be renewed: a gate that
+ * does not hand the renewed pass on throws nobody out by that. */
+void page_pass_cookie(struct router *r, const struct page_ask *a, const struct route_queue *q,
+                      const struct api_ticket *t);
 /* 303. Cookies are in r->ans.headers already. */
 void page_send_to(struct router *r, const char *target);
 void page_send_back(struct router *r, const struct page_ask *a, const char *flag);
 /* The page of a queue that is closed: why, and when to look again. */
 enum page_state page_of_closed(const struct route_queue *q, int64_t wall_ms,
                                uint32_t *retry_ms);
+
+/* The page of a place that is over (enum gone_reason). */
+enum page_state page_state_gone(uint8_t reason);
+/* The page of a flow that found no place; and when to look again. */
+enum page_state page_state_of(const struct flow *f, const struct route_queue *q, int64_t wall_ms,
+                              uint32_t *retry_ms);
+bool page_is_paused(const struct route_queue *q); /* lets nobody in, and keeps places */
 
 /* Composes r->ans; rf->page says what was asked for. An rflow_done. */
 void page_done(struct router *r, struct rflow *rf);

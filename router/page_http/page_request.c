@@ -11,11 +11,13 @@
 #include "router/calls/challenge.h"
 #include "router/calls/device.h"
 #include "router/calls/join.h"
+#include "router/calls/places.h"
 #include "router/calls/ticket.h"
 #include "router/gate/visit.h"
 #include "router/page/page.h"
 #include "router/page_http/files.h"
 #include "router/page_http/page_answer.h"
+#include "router/page_http/places_page.h"
 
 #define RETRY_MS 5000
 
@@ -470,6 +472,7 @@ static void dispatch(struct router *r, struct httpd_req *req, struct asked *x,
 void page_start(struct router *r, struct httpd_req *req, const struct http_req *q,
                 const struct api_req *a)
 {
+    const struct cfg_group *group;
     struct asked x;
 
     if (a->call == API_PAGE && is_ahead(r, req, q))
@@ -497,6 +500,11 @@ void page_start(struct router *r, struct httpd_req *req, const struct http_req *
     }
     x.a->lang = page_room_lang(r, q, x.queue != NULL ? page_room_def(r, x.queue) : NULL,
                                &x.a->chosen);
+    group = x.queue == NULL ? places_group(r, a->arg) : NULL;
+    if (SQ_UNLIKELY(group != NULL)) {
+        places_page(r, req, q, a, group, x.a);
+        return;
+    }
     dispatch(r, req, &x, a);
     free(x.a);
 }

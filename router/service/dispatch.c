@@ -140,7 +140,7 @@ static bool start(struct router *r, struct httpd_req *req, const struct http_req
         return true;
     case API_PLACES:
     case API_PLACE_GROUP:
-        if (!r->cfg->join_groups)
+        if (!r->cfg->join_groups && r->cfg->groups.n == 0)
             return page_nothing(r, req, q);
         places_start(r, req, q, a->arg);
         return true;

@@ -11,6 +11,7 @@
 #include "router/gate/gate_rules.h"
 #include "router/gate/signed_claim.h"
 #include "router/api/cors.h"
+#include "router/flow/places.h"
 #include "router/state/client_gate.h"
 
 #define K(name) .key = #name, .offset = offsetof(struct router_cfg, name)
@@ -36,6 +37,15 @@ static const struct cfg_key claim_key_keys[] = {
               "characters" },
     { CLAIM(public_key), .type = CFG_STR, .def = "", .max = 100, .reload = true,
       .help = "EdDSA: the Ed25519 public key in base64, or the line of its PEM file" },
+    { .key = NULL },
+};
+
+#define GROUP(name) .key = #name, .offset = offsetof(struct cfg_group, name)
+static const struct cfg_key group_keys[] = {
+    { GROUP(name), .type = CFG_STR, .min = 1, .max = NAME_MAX_LEN, .reload = true,
+      .help = "name of the group: its page is /q/NAME, if no queue has that name" },
+    { GROUP(queues), .type = CFG_STRS, .min = 2, .max = PLACES_MAX, .reload = true,
+      .help = "queues, each once; of two turns at once the first in this order is taken" },
     { .key = NULL },
 };
 
@@ -123,6 +133,9 @@ const struct cfg_key router_keys[] = {
     { K(join_groups), .type = CFG_BOOL, .def = "false", .reload = true,
       .help = "one person may join several queues at once (POST /v1/places) and takes the first turn; "
               "the other places are given up" },
+    { K(groups), .type = CFG_OBJS, .def = "", .max = 64, .reload = true,
+      .help = "groups of queues by name: their page /q/NAME shows all places of a person who stands in "
+              "each, and takes the first turn", .sub = group_keys, .size = sizeof(struct cfg_group) },
     { K(verify_cache), .type = CFG_INT, .def = "16384", .min = 4, .max = 16777216,
       .help = "verified passes that are remembered, 540 bytes each" },
     { K(claim_keys), .type = CFG_OBJS, .def = "", .max = 16, .reload = true,
@@ -296,6 +309,38 @@ static int check_rooms(const struct cfg_list *rooms, struct err *e)
     return 0;
 }
 
+static int check_group(const struct cfg_group *g, struct err *e)
+{
+    char *const *queue = g->queues.v;
+
+    if (!api_is_name(g->name, strlen(g->name)))
+        return err_set(e, SQ_EINVAL, "groups: \"%.64s\" is not a valid name", g->name);
+    if (g->queues.n < 2)
+        return err_set(e, SQ_EINVAL, "groups: \"%s\" needs 2 to %d queues", g->name, PLACES_MAX);
+    for (size_t i = 0; i < g->queues.n; i++) {
+        if (!api_is_name(queue[i], strlen(queue[i])))
+            return err_set(e, SQ_EINVAL, "groups: \"%.64s\" in \"%s\" is not a valid queue name", queue[i], g->name);
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(queue[k], queue[i]) == 0)
+                return err_set(e, SQ_EINVAL, "groups: \"%s\" has queue \"%s\" twice", g->name, queue[i]);
+    }
+    return 0;
+}
+
+static int check_groups(const struct cfg_list *groups, struct err *e)
+{
+    const struct cfg_group *g = groups->v;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < groups->n; i++) {
+        rc = check_group(&g[i], e);
+        for (size_t k = 0; rc == 0 && k < i; k++)
+            if (strcmp(g[k].name, g[i].name) == 0)
+                rc = err_set(e, SQ_EINVAL, "groups: \"%s\" is there twice", g[i].name);
+    }
+    return rc;
+}
+
 int router_cfg_check(const void *cfg, struct err *e)
 {
     const struct router_cfg *c = cfg;
@@ -324,6 +369,8 @@ int router_cfg_check(const void *cfg, struct err *e)
         rc = check_claim_keys(&c->claim_keys, e);
     if (rc == 0)
         rc = check_rooms(&c->rooms, e);
+    if (rc == 0)
+        rc = check_groups(&c->groups, e);
     if (rc == 0 && !is_field_name(c->gate_subject_header))
         rc = err_set(e, SQ_EINVAL, "gate_subject_header: \"%.64s\" is not a valid header "
                                    "name",

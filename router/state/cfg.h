@@ -17,6 +17,11 @@ struct cfg_claim_key { /* a key that claims may be signed with */
     char *public_key;  /* EdDSA */
 };
 
+struct cfg_group { /* queues that one person joins at once */
+    char *name;
+    struct cfg_list queues; /* list of char * */
+};
+
 struct router_cfg {
     char *node, *listen, *admin, *secret_file, *log_file, *region, *zone;
     struct cfg_list managers;        /* list of char * */
@@ -29,6 +34,7 @@ struct router_cfg {
     int64_t join_burst, poll_burst, bad_burst, conns_per_addr, limit_table_entries;
     int64_t ticket_poll_times; /* 0: not limited */
     bool join_groups;
+    struct cfg_list groups; /* struct cfg_group */
     int64_t verify_cache;
     struct cfg_list claim_keys; /* struct cfg_claim_key */
     bool subject_needs_claim;

@@ -6,13 +6,15 @@
 . "$(dirname "$0")/browser.sh"
 
 browser_install
-up --set away=0 --release-per-s 0.0001 --set 'router.allow_origins=*' --set poll_min=500ms --set poll_max=1s --set idle.game=10m --set idle.browser=10m
+up --set away=0 --release-per-s 0.0001 --set 'router.allow_origins=*' --set poll_min=500ms --set poll_max=1s --set idle.game=10m --set idle.browser=10m \
+    --set 'router.groups=[{"name":"worlds","queues":["login","rides"]}]'
 [ $# -gt 0 ] && shift
 browser_run page.js "$@"
 browser_run page_words.js "$@"
 browser_run page_states.js "$@"
 browser_run page_client.js "$@"
 browser_run page_work.js "$@"
+browser_run page_places.js "$@"
 "$BIN/../deploy/yaml2json" "$root/proto/openapi.yaml" >"$DIR/openapi.json"
 "$root/docs/site/make_site.py" "$DIR/site" "$DIR/openapi.json" >"$DIR/site.log" || give_up "no site: $(cat "$DIR/site.log")"
 export SITE=$DIR/site/explorer.html

@@ -69,6 +69,7 @@ static struct { /* challenges of the queue in the next map and figures; told: jo
     struct suspect_row suspect; /* the first that the manager heard of */
 } challenged;
 static uint32_t queue_binds; /* enum queue_bind of the queue in the next map, */
+static bool second_queue; /* there is "rides", too: segment 4, with nothing special */
 static const char *queue_moved; /* and its tickets that change their device */
 static char claim_file[100];
 static struct cfg_list allow_origins;    /* of the router */
@@ -99,7 +100,9 @@ static void send_map(uint64_t from, uint64_t version, uint8_t state, bool with_n
                                   .n_segs = with_next ? 2 : 1,
                                   .segs = segs },
                                 { .name = "vip", .n_segs = 1, .segs = &vip } };
-    struct map_queue q = { .id = 7, .name = "login", .state = state,
+    struct map_seg other = { 4, 1, SEG_OPEN };
+    struct map_lane other_lane = { .name = "default", .n_segs = 1, .segs = &other };
+    struct map_queue q[2] = { { .id = 7, .name = "login", .state = state,
                            .n_lanes = claim_secret != NULL ? 2 : 1, .lanes = lane,
                            .page = w.page, .message = w.message, .when = w.when,
                            .gate = w.gate, .pass_ttl_s = 300,
@@ -112,7 +115,9 @@ static void send_map(uint64_t from, uint64_t version, uint8_t state, bool with_n
                            .suspects_from = 5, .suspects_places = 100, .verify_url = challenged.verify_url,
                            .verify_allow = challenged.verify_is_foreign ? "10.9.0.0/16" : "10.9.0.0/16,127.0.0.1",
                            .verify_fallback = challenged.fallback,
-                           .bind = queue_binds, .moved = queue_moved };
+                           .bind = queue_binds, .moved = queue_moved },
+                              { .id = 8, .name = "rides", .state = QUEUE_OPEN, .n_lanes = 1,
+                                .lanes = &other_lane, .pass_ttl_s = 300 } };
     struct msg m = { .type = MSG_MAP };
 
     m.map = (struct msg_map) { .format = w.map_format,
@@ -121,9 +126,9 @@ static void send_map(uint64_t from, uint64_t version, uint8_t state, bool with_n
                                .version = version,
                                .next_seg = 100,
                                .n_nodes = 1,
-                               .n_queues = 1,
+                               .n_queues = second_queue ? 2 : 1,
                                .nodes = &node,
-                               .queues = &q,
+                               .queues = q,
                                .n_keys = 1,
                                .keys = keys };
     send_msg(w.mng_ch, &m, 0);

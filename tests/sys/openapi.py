@@ -114,6 +114,7 @@ def tickets(a):
     a.ask("DELETE", "/v1/tickets/forged", want=404)
     a.ask("POST", "/v1/places", {"queues": ["login"]}, 400)
     a.ask("POST", "/v1/places", {"queues": ["login", "nosuch"]}, 404)
+    a.ask("POST", "/v1/places", {"group": "nosuch"}, 404)
     a.ask("GET", "/v1/places/forged", want=404)
     a.ask("DELETE", "/v1/places/forged", want=404)
     a.ask("GET", "/v1/tickets/forged/events", want=404)

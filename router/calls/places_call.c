@@ -1,0 +1,234 @@
+/* places_call.c: see places_call.h. */
+#include "router/calls/places_call.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "router/calls/challenge.h"
+#include "router/calls/join.h"
+#include "router/links/flows.h"
+
+/* ---- the steps ---- */
+
+static void answered(struct router *r, struct rflow *rf);
+
+static void begin_join(struct places_call *c, struct rflow *rf, unsigned i)
+{
+    const struct route_queue *q = routes_queue(c->r->routes, c->queue[i], strlen(c->queue[i]));
+    struct join_body b;
+
+    assert(q != NULL); /* looked up in this turn */
+    memset(&b, 0, offsetof(struct join_body, claim));
+    b.client = c->client;
+    if (c->key.n > 0)
+        join_by_key(c->r, q, &b, c->key);
+    join_flow(c->r, rf, q, &b, c->lane[i]);
+}
+
+static void begin_one(struct places_call *c, struct rflow *rf, unsigned i)
+{
+    struct router *r = c->r;
+    const struct token *t = &c->p.v[i].token;
+    msec_t now = ev_now(r->ev);
+    bool looks = c->p.step == PLACES_LOOK;
+
+    switch ((enum places_step)c->p.step) {
+    case PLACES_JOIN:
+        begin_join(c, rf, i);
+        break;
+    case PLACES_GIVE_UP:
+        flow_give_up(&rf->flow, r->routes, t, now);
+        break;
+    case PLACES_LOSE:
+    case PLACES_LEAVE:
+        flow_leave(&rf->flow, r->routes, t, now);
+        break;
+    default:
+        flow_poll(&rf->flow, r->routes, looks ? &r->replicas : NULL, t, now);
+    }
+}
+
+/* The flow of place i has ended; of a join also: what is to be undone, and why. */
+static void ended(struct places_call *c, unsigned i, const struct flow *f)
+{
+    places_said(&c->p, i, f);
+    if (c->p.step != PLACES_JOIN)
+        return;
+    if (f->result == FLOW_OK) {
+        c->fresh |= (uint8_t)(1u << i);
+    } else if (f->result != FLOW_EXISTING && c->failed == 0) {
+        c->failed = (uint8_t)(i + 1);
+        c->why = *f;
+    }
+}
+
+static void ask_all(struct places_call *c)
+{
+    uint8_t asks = c->p.asks;
+
+    c->pending = 1;
+    for (unsigned i = 0; i < c->p.n; i++) {
+        struct rflow *rf;
+
+        if ((asks >> i & 1) == 0)
+            continue;
+        rf = rflow_new(c->r, NULL, answered, NULL);
+        if (rf == NULL) { /* overloaded: as if no node answered */
+            struct flow none = { .kind = FLOW_POLL, .todo = FLOW_DONE, .result = FLOW_UNAVAIL };
+
+            ended(c, i, &none);
+            continue;
+        }
+        rf->places = c;
+        rf->place = (uint8_t)i;
+        c->pending++;
+        begin_one(c, rf, i);
+        rflow_begin(c->r, rf);
+    }
+}
+
+/* All or none: what was joined leaves again, but not what an earlier call with the same key has joined.
+ * True: there is something to undo. */
+static bool undo(struct places_call *c)
+{
+    c->p.step = PLACES_LEAVE;
+    c->p.asks = c->fresh;
+    return c->fresh != 0;
+}
+
+/* No ask is pending. rf: the last one, or NULL. May end the call: c is no more. */
+static void step(struct places_call *c, const struct rflow *rf)
+{
+    while (c->pending == 0) {
+        if (c->p.step == PLACES_JOIN && c->failed != 0 && undo(c)) {
+            ask_all(c);
+            c->pending--;
+            continue;
+        }
+        if (c->p.step < PLACES_DONE)
+            places_next(&c->p);
+        if (c->p.step >= PLACES_DONE) {
+            if (c->req != NULL) {
+                c->tell(c, rf);
+                router_answer(c->r, c->req);
+            }
+            list_remove(&c->r->places, &c->in_all);
+            places_free(c);
+            return;
+        }
+        ask_all(c);
+        c->pending--;
+        rf = NULL;
+    }
+}
+
+static void answered(struct router *r, struct rflow *rf)
+{
+    struct places_call *c = rf->places;
+
+    (void)r;
+    ended(c, rf->place, &rf->flow);
+    assert(c->pending > 0);
+    if (--c->pending == 0)
+        step(c, c->p.step == PLACES_TAKE ? rf : NULL);
+}
+
+void places_gone(struct places_call *c)
+{
+    c->req = NULL; /* asked, so done all the same */
+}
+
+void places_fini(struct router *r)
+{
+    struct list_node *it;
+
+    while (r->places.head.next != NULL && (it = list_first(&r->places)) != NULL) {
+        list_remove(&r->places, it);
+        places_free(container_of(it, struct places_call, in_all));
+    }
+}
+
+struct places_call *places_new(struct router *r, struct httpd_req *req, places_tell tell)
+{
+    struct places_call *c = calloc(1, sizeof(*c));
+
+    if (c == NULL)
+        return NULL;
+    c->waits = WAITS_PLACES;
+    c->req = req;
+    c->r = r;
+    c->tell = tell;
+    return c;
+}
+
+void places_free(struct places_call *c)
+{
+    free(c->page);
+    free(c);
+}
+
+void places_run(struct places_call *c)
+{
+    struct router *r = c->r;
+
+    r->counts.polls += !c->leaves && !c->joins;
+    r->counts.leaves += c->leaves;
+    httpd_set_user(c->req, c);
+    list_push_back(&r->places, &c->in_all);
+    places_begin(&c->p, c->joins ? PLACES_JOIN : c->leaves ? PLACES_LEAVE : PLACES_LOOK);
+    ask_all(c);
+    if (--c->pending == 0)
+        step(c, NULL);
+}
+
+/* ---- what is asked ---- */
+
+/* Why the queue is in no group; NULL: it may be, with this lane. */
+static const char *unfit(struct router *r, const struct route_queue *q, enum api_problem *p, unsigned *lane)
+{
+    struct join_body b;
+    const char *why = NULL;
+
+    *p = API_NOT_ELIGIBLE;
+    if (q == NULL) {
+        *p = API_QUEUE_NOT_FOUND;
+        return "there is no such queue";
+    }
+    if (q->map.state == QUEUE_CLOSED) {
+        *p = API_QUEUE_CLOSED;
+        return "it is closed";
+    }
+    if (q->map.bind == BIND_DEVICE)
+        return "its tickets are bound to devices, those of a group are not";
+    if (!challenge_is_free(q))
+        return "it asks for challenges or looks for suspects, which a group cannot answer";
+    memset(&b, 0, offsetof(struct join_body, claim));
+    if (join_lane(r, q, &b, lane, &why) < 0)
+        return why != NULL ? why : "it needs a claim, which a group does not have";
+    return NULL;
+}
+
+const char *places_add(struct places_call *c, struct slice name, enum api_problem *p)
+{
+    const struct route_queue *q = routes_queue(c->r->routes, name.p, name.n);
+    unsigned lane = 0;
+    const char *why = unfit(c->r, q, p, &lane);
+
+    assert(c->p.n < PLACES_MAX);
+    if (why != NULL)
+        return why;
+    memcpy(c->queue[c->p.n], name.p, name.n); /* zeroed */
+    c->lane[c->p.n++] = (uint8_t)lane;
+    return NULL;
+}
+
+bool places_key(struct places_call *c, struct slice key)
+{
+    if (!join_key_ok(key) || key.n >= JOIN_KEY_MAX)
+        return false;
+    c->key_text[0] = '\2';
+    memcpy(c->key_text + 1, key.p, key.n);
+    c->key = (struct slice){ c->key_text, key.n + 1 };
+    return true;
+}

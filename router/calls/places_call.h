@@ -1,0 +1,54 @@
+/* places_call.h: a call of several places under way: its steps (flow/places.h) as flows, for the API
+ * (places.h) and the page (page_http/places_page.h). Shell. */
+#ifndef SEGQ_ROUTER_PLACES_CALL_H
+#define SEGQ_ROUTER_PLACES_CALL_H
+
+#include "router/api/response.h"
+#include "router/calls/join_key.h"
+#include "router/flow/places.h"
+#include "router/links/flows.h"
+#include "router/state/router.h"
+
+struct places_call;
+
+/* Composes the answer in r->ans. rf: the poll of the place that is kept, if it has one; else NULL. */
+typedef void (*places_tell)(struct places_call *c, const struct rflow *rf);
+
+/* A call under way: its flows refer to it, one for each place that is asked. */
+struct places_call {
+    enum waiter waits;     /* WAITS_PLACES; httpd's user pointer */
+    struct httpd_req *req; /* ref; NULL: the client has gone */
+    struct router *r;      /* ref */
+    struct list_node in_all; /* member of r->places */
+    unsigned pending;      /* asks of this step without an answer, and one while they begin */
+    bool joins, leaves;    /* kind of the call; neither: a poll */
+    uint8_t failed;        /* a join: the first place that it did not get, + 1; 0: none */
+    uint8_t fresh;         /* a join: a bit for each place that was not there before */
+    struct flow why;       /* flow of that one */
+    struct slice key;      /* a join's Idempotency-Key; key_text */
+    uint8_t client;
+    char key_text[JOIN_KEY_MAX];
+    uint8_t lane[PLACES_MAX]; /* a join's, as are these */
+    char queue[PLACES_MAX][NAME_MAX_LEN + 1];
+    struct places p;
+    places_tell tell;
+    void *page;            /* owned; NULL: it is a call of the API */
+};
+
+/* NULL: out of memory. */
+struct places_call *places_new(struct router *r, struct httpd_req *req, places_tell tell);
+void places_free(struct places_call *c); /* before it runs */
+/* A join goes to this queue, too. Why that one is in no group, and *p; NULL: it is added. */
+SQ_CHECK const char *places_add(struct places_call *c, struct slice name, enum api_problem *p);
+/* The same key of a single join has another place: that one's ticket is known, a group's are not.
+ * False: it is none. */
+SQ_CHECK bool places_key(struct places_call *c, struct slice key);
+/* c is taken over, with its queues or places; joins, leaves, or neither. */
+void places_run(struct places_call *c);
+
+/* The client of `user` has gone. */
+void places_gone(struct places_call *user);
+/* Frees the calls whose flows rflow_fini() has freed. */
+void places_fini(struct router *r);
+
+#endif

@@ -1,0 +1,52 @@
+// page_places.js: one page for a person in two lines, in a real browser, with scripts and without: the first turn
+// is taken, the other place is given up. Run by e2e_page.sh.
+'use strict';
+const k = require('./kit.js');
+const { claim, claimUntil } = k;
+const GROUP = k.ROUTER + '/q/worlds?return=' + encodeURIComponent('/v1/queues/login');
+const RIDES = '/v1/admin/queues/rides';
+
+async function operator(method, where, body) {
+  const r = await fetch(k.ADMIN + where, { method, headers: { Authorization: 'Bearer ' + k.ADMIN_TOKEN }, body: body && JSON.stringify(body) });
+  return r.status < 300;
+}
+
+const rows = async page => (await page.locator('#places > div').allInnerTexts()).map(t => t.replace(/\s+/g, ' '));
+const ahead = async page => (await page.locator('#places b').allInnerTexts()).join();
+
+async function firstTurnOfTwo() {
+  await operator('PUT', RIDES, { release_per_s: 0.0001, away: 0 });
+  await k.until(async () => (await fetch(k.ROUTER + '/v1/queues/rides')).status === 200);
+  await k.joinMany(2);
+  const c = await k.visitor({ viewport: { width: 320, height: 568 } }), page = await c.newPage();
+  await page.goto(GROUP);
+  claim('both places are on one page', await ahead(page) === '3,1', (await rows(page)).join());
+  claim('it says what happens', await page.locator('h1').innerText() === 'You are in several lines');
+  await k.fits(page, 'places');
+  await k.accessible(page, 'places');
+  await k.shot(page, 'places');
+  const bare = await k.visitor({ javaScriptEnabled: false, locale: 'zh-CN' }), plain = await bare.newPage();
+  await plain.goto(GROUP);
+  claim('without scripts, too', await ahead(plain) === '4,2' && await plain.locator('html').getAttribute('lang') === 'zh');
+  claim('  where it is loaded again', (await plain.content()).includes('http-equiv="refresh"'));
+  await page.evaluate(() => { self.mine = true; });
+  await k.release(1, 4);
+  await claimUntil('places move by themselves', async () => await ahead(page) === '2,1');
+  claim('  without loading the page anew', await page.evaluate(() => self.mine));
+  await operator('POST', RIDES + '/release?n=1');
+  await claimUntil('the first turn goes in by itself', async () => page.url() === k.ROUTER + '/v1/queues/login');
+  claim('  with a pass', (await c.cookies(k.ROUTER)).some(x => x.name === 'segq_pass'));
+  claim('no errors, no policy broken', c.wrong.length === 0, c.wrong.join('; '));
+  await claimUntil('the other place is given up', async () => {
+    await plain.goto(GROUP);
+    return await ahead(plain) === '2,1';
+  });
+  await plain.locator('#leave button').click();
+  claim('who leaves, leaves all', plain.url().includes('left=1') && (await fetch(GROUP)).status === 200);
+  await plain.goto(GROUP.replace('?', '?left=1&'));
+  claim('  and has no place until it joins again', await plain.locator('#places').count() === 0);
+  await c.close();
+  await bare.close();
+}
+
+k.main([firstTurnOfTwo]);

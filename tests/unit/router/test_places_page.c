@@ -1,0 +1,203 @@
+/* test_places_page.c: one page for a person in several queues, at a whole router: who joins and who does
+ * not, cookies, forms, the first turn, what the configuration may say. */
+#include "tests/lib/routerrig.h"
+
+#include "router/calls/group_name.h"
+
+static char *both_queues[] = { (char *)"login", (char *)"rides" };
+static struct cfg_group worlds[] = { { (char *)"worlds", { both_queues, 2 } } };
+
+static void set_up(void)
+{
+    queue_binds = BIND_NONE;
+    second_queue = true;
+    setup_all();
+    w.cfg.groups = (struct cfg_list){ worlds, 1 };
+}
+
+TestSuite(places_page, .init = set_up, .fini = teardown, .timeout = 60);
+
+#define LOOKS "Sec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n"
+
+static int ask(const char *method, const char *path, const char *fields, const char *form)
+{
+    n_got = 0;
+    got[0] = '\0';
+    say_with(method, path, fields, form);
+    UNTIL((more(), method[0] == 'H' ? strstr(got, "\r\n\r\n") != NULL : whole(got) > 0));
+    return atoi(got + 9);
+}
+
+static bool has(const char *text)
+{
+    return strstr(got, text) != NULL;
+}
+
+/* Cookie of the places of these two tickets. */
+static const char *places(uint32_t login, uint32_t rides)
+{
+    static char line[100 + GROUP_NAME_ROOM];
+    struct places p = { .n = 2 };
+    size_t n = (size_t)sprintf(line, LOOKS "Cookie: a=b; segq_places=");
+
+    p.v[0].token = (struct token){ .seg = 1, .number = login, .issued_s = 1700000000 };
+    p.v[1].token = (struct token){ .seg = 4, .number = rides, .issued_s = 1700000000 };
+    group_name_write(&p, &w.r->keys.token, line + n);
+    return strcat(line, "; c=d\r\n");
+}
+
+Test(places_page, the_first_visit_joins_all_and_the_next_polls)
+{
+    char line[100 + GROUP_NAME_ROOM] = LOOKS "Cookie: ", *at;
+
+    cr_assert_eq(ask("GET", "/q/worlds", LOOKS, ""), 200, "%s", got);
+    cr_expect_eq(w.appends, 2);
+    cr_expect(has(">login</dt><dd><b>1</b>") && has(">rides</dt><dd><b>2</b>"), "%s", got);
+    cr_expect(has("You are in several lines") && has("role=\"status\" aria-live=\"polite\""));
+    cr_expect(has("url=/q/worlds?r=1&amp;return="), "without scripts it is loaded again");
+    cr_expect(has("1-0, 4-1"), "its tickets");
+    cr_expect(has("replaceChildren") && has("\"turn\":"), "its script and that one's texts");
+    cr_expect(has("Path=/q/worlds; HttpOnly; SameSite=Lax"));
+    at = strstr(got, "segq_places=");
+    cr_assert_not_null(at);
+    strncat(line, at, strcspn(at, ";"));
+    strcat(line, "\r\n");
+    cr_expect_eq(ask("GET", "/q/worlds?r=1", line, ""), 200);
+    cr_expect_eq(w.appends, 2);
+    cr_expect_eq(w.places, 2);
+    cr_expect(has("id=\"places\""));
+    cr_expect_eq(ask("GET", "/q/nowhere", LOOKS, ""), 404);
+}
+
+Test(places_page, nobody_joins_without_looking)
+{
+    cr_expect_eq(ask("GET", "/q/worlds", "", ""), 200);
+    cr_expect(has("action=\"/q/worlds/join\""), "it is the door");
+    cr_expect_eq(ask("HEAD", "/q/worlds", LOOKS, ""), 200);
+    cr_expect_eq(ask("GET", "/q/worlds?r=1", LOOKS, ""), 200);
+    cr_expect(has("allow cookies"));
+    cr_expect_eq(ask("GET", "/q/worlds?left=1", LOOKS, ""), 200);
+    cr_expect_eq(ask("POST", "/q/worlds/join", "Sec-Fetch-Site: cross-site\r\n", ""), 403);
+    cr_expect_eq(ask("GET", "/q/worlds/words", LOOKS, ""), 404);
+    cr_expect_eq(w.appends, 0);
+    cr_expect_eq(ask("POST", "/q/worlds/join", "Sec-Fetch-Site: same-origin\r\n", "key=0123456789abcdef"), 303);
+    cr_expect(has("Location: /q/worlds?r=1&return=\r\n") && has("segq_places="));
+    cr_expect_eq(w.appends, 2);
+    cr_expect_eq(ask("POST", "/q/worlds/join", places(41, 42), "door=1"), 303);
+    cr_expect_eq(w.appends, 2, "another tab has joined");
+}
+
+Test(places_page, the_first_turn_is_taken)
+{
+    cr_expect_eq(ask("GET", "/q/worlds", places(41, N_ADMITTED), ""), 303);
+    cr_expect_eq(w.drops, 1);
+    cr_expect(has("Location: /\r\n") && has("segq_pass=a.b.c"));
+    cr_expect_eq(ask("GET", "/q/worlds?return=/shop", places(41, N_ADMITTED), ""), 303);
+    cr_expect(has("Location: /shop\r\n"));
+    cr_expect_eq(ask("GET", "/q/worlds?return=https://evil.example/", places(41, N_ADMITTED), ""), 303);
+    cr_expect(has("Location: /\r\n"));
+}
+
+Test(places_page, each_turn_leads_to_its_own_site)
+{
+    w.page = "{\"title\":\"Log <in>\",\"return\":[\"https://login.example\"]}";
+    send_map(0, 6, QUEUE_OPEN, false);
+    UNTIL(routes_version(w.r->routes) == 6);
+    cr_expect_eq(ask("GET", "/q/worlds", places(41, 42), ""), 200);
+    cr_expect(has(">Log &lt;in&gt;</dt>"), "%s", got);
+    cr_expect(has("form-action 'self' https://login.example;"));
+    cr_expect_eq(ask("GET", "/q/worlds", places(N_ADMITTED, 42), ""), 303);
+    cr_expect(has("Location: https://login.example/\r\n"));
+    cr_expect_eq(ask("GET", "/q/worlds?return=https%3A%2F%2Flogin.example%2Fa", places(N_ADMITTED, 42), ""), 303);
+    cr_expect(has("Location: https://login.example/a\r\n"));
+    cr_expect_eq(ask("GET", "/q/worlds?return=https%3A%2F%2Flogin.example%2Fa", places(41, N_ADMITTED), ""), 303);
+    cr_expect(has("Location: /\r\n"), "rides may not lead there");
+}
+
+Test(places_page, all_are_left_or_over)
+{
+    cr_expect_eq(ask("POST", "/q/worlds/leave", places(41, 42), ""), 303);
+    cr_expect_eq(w.drops, 2);
+    cr_expect(has("segq_places=; Max-Age=0") && has("?left=1"));
+    cr_expect_eq(ask("GET", "/q/worlds", places(41, N_GONE), ""), 200);
+    cr_expect(has("<dd><small>Your turn has passed"), "the others go on");
+    cr_expect_eq(ask("GET", "/q/worlds", places(N_GONE, N_GONE), ""), 200);
+    cr_expect(has("class=\"no_show\"") && has("/q/worlds/join"));
+    w.ends = GONE_FINISHED;
+    cr_expect_eq(ask("GET", "/q/worlds", places(41, 42), ""), 303);
+    cr_expect(has("segq_places=; Max-Age=0") && has("Location: /q/worlds?return="));
+}
+
+Test(places_page, a_queue_that_cannot_be_joined_is_said_in_words)
+{
+    send_map(0, 6, QUEUE_CLOSED, false);
+    UNTIL(routes_version(w.r->routes) == 6);
+    cr_expect_eq(ask("GET", "/q/worlds", LOOKS, ""), 403);
+    cr_expect(has("class=\"closed\"") && has("method=\"get\" action=\"/q/worlds\""));
+    second_queue = false;
+    send_map(0, 7, QUEUE_OPEN, false);
+    UNTIL(routes_version(w.r->routes) == 7);
+    cr_expect_eq(ask("GET", "/q/worlds", LOOKS, ""), 503);
+    cr_expect_eq(w.appends, 0);
+}
+
+Test(places_page, each_place_counts_for_the_limits)
+{
+    limit_set(w.r->gate.limit, LIMIT_POLL, 0.001, 3);
+    limit_set(w.r->gate.limit, LIMIT_JOIN, 0.001, 1);
+    cr_expect_eq(ask("GET", "/q/worlds", places(41, 42), ""), 200);
+    cr_expect_eq(ask("GET", "/q/worlds", places(41, 42), ""), 429);
+    cr_expect_eq(w.places, 2);
+    cr_expect_eq(ask("GET", "/q/worlds", LOOKS, ""), 429);
+    cr_expect(has("class=\"too_fast\""));
+    cr_expect_eq(w.appends, 0);
+}
+
+Test(places_page, a_queue_of_that_name_comes_first)
+{
+    worlds[0].name = (char *)"login";
+    cr_expect_eq(ask("GET", "/q/login", LOOKS, ""), 200);
+    worlds[0].name = (char *)"worlds";
+    cr_expect(has("segq_ticket=") && !has("segq_places="));
+}
+
+Test(places_page, the_api_joins_by_the_groups_name)
+{
+#define JSON "Content-Type: application/json\r\n"
+    cr_expect_eq(call_with("POST", "/v1/places", JSON, "{\"group\":\"worlds\"}"), 201, "%s", got);
+    cr_expect_eq(w.appends, 2);
+    cr_expect_eq(json_array_size(json_object_get(js, "places")), 2);
+    cr_expect_eq(call_with("POST", "/v1/places", JSON, "{\"group\":\"world\"}"), 404);
+    cr_expect_str_eq(str("code"), "queue_not_found");
+    cr_expect_eq(call_with("POST", "/v1/places", JSON, "{\"queues\":[\"login\",\"rides\"]}"), 403,
+                 "join_groups is off: named ones only");
+    cr_expect_eq(call_with("POST", "/v1/places", JSON, "{\"group\":\"worlds\",\"queues\":[\"login\",\"rides\"]}"), 400);
+    cr_expect_eq(call_with("POST", "/v1/places", JSON, "{}"), 400);
+    w.cfg.groups.n = 0;
+    cr_expect_eq(call_with("POST", "/v1/places", JSON, "{\"group\":\"worlds\"}"), 404);
+    cr_expect_str_eq(str("code"), "not_found");
+    cr_expect_eq(w.appends, 2);
+}
+
+Test(places_page, what_the_configuration_may_not_say)
+{
+    static char *twice[] = { (char *)"login", (char *)"login" }, *odd[] = { (char *)"login", (char *)"a b" };
+    struct cfg_group v[2] = { worlds[0], worlds[0] };
+    struct cfg_list was = w.cfg.groups;
+    struct err e = { 0 };
+
+    cr_expect_eq(router_cfg_check(&w.cfg, &e), 0, "%s", e.text);
+    w.cfg.groups = (struct cfg_list){ v, 2 };
+    cr_expect_eq(router_cfg_check(&w.cfg, &e), SQ_EINVAL);
+    cr_expect_str_eq(e.text, "groups: \"worlds\" is there twice");
+    v[1] = (struct cfg_group){ (char *)"w/", { both_queues, 2 } };
+    cr_expect_eq(router_cfg_check(&w.cfg, &e), SQ_EINVAL);
+    cr_expect_str_eq(e.text, "groups: \"w/\" is not a valid name");
+    v[1] = (struct cfg_group){ (char *)"b", { twice, 2 } };
+    cr_expect_eq(router_cfg_check(&w.cfg, &e), SQ_EINVAL);
+    cr_expect_str_eq(e.text, "groups: \"b\" has queue \"login\" twice");
+    v[1].queues.v = odd;
+    cr_expect_eq(router_cfg_check(&w.cfg, &e), SQ_EINVAL);
+    cr_expect_str_eq(e.text, "groups: \"a b\" in \"b\" is not a valid queue name");
+    w.cfg.groups = was;
+}

@@ -302,7 +302,7 @@ done
 # that of regions where one is named)
 for p in 1 30 47 70; do http "http://127.0.0.1:$((PORT + p))/metrics"; done | sed -n 's/^# HELP \([a-z_]*\) .*/\1/p' >"$DIR/metrics"
 (cd "$root" && grep -ohE '`segq_[a-z_]+`' README.md docs/*.md proto/*.md deploy/*/README.md deploy/SIZING.md tests/README.md) |
-    tr -d '`' | grep -vxE 'segq_(pass|ticket|shop|poll|admin|lang|region_info|redis_.*)' | sort -u >"$DIR/named"
+    tr -d '`' | grep -vxE 'segq_(pass|ticket|places|shop|poll|admin|lang|region_info|redis_.*)' | sort -u >"$DIR/named"
 check "they are named in many places" test "$(wc -l <"$DIR/named")" -ge 10
 check_eq "and are there" "$(grep -vxFf "$DIR/metrics" "$DIR/named")" ""
 

@@ -83,6 +83,9 @@ enum suspects_mode { SUSPECTS_OFF, SUSPECTS_WATCH, SUSPECTS_CHALLENGE, SUSPECTS_
 
 enum queue_bind { BIND_NONE, BIND_DEVICE }; /* a ticket works with whatever shows it, or with its device */
 
+#define PUSH_KEY_LEN 87 /* a VAPID public key: 65 bytes in base64url (RFC 8292 3.2) */
+enum turn_field { TURN_FIELD_NONE, TURN_FIELD_EMAIL, TURN_FIELD_TEXT }; /* on the waiting page */
+
 #define MAP_QUEUE_NUMBERS(X)                                                               \
     X(uint32_t, pass_ttl_s)     /* 0: not told */                                          \
     X(uint32_t, session_max_s)  /* 0: sessions are not extended */                         \
@@ -99,7 +102,8 @@ enum queue_bind { BIND_NONE, BIND_DEVICE }; /* a ticket works with whatever show
     X(uint32_t, suspects_places) /* places of a prefix that are usual; 0: all are */        \
     X(uint32_t, bind)           /* enum queue_bind */                                      \
     X(uint32_t, turn_claim_s)   /* time to come for people who are told of their turn, at least */ \
-    X(uint32_t, verify_fallback) /* enum verify_fallback; a later one is WORK */
+    X(uint32_t, verify_fallback) /* enum verify_fallback; a later one is WORK */           \
+    X(uint32_t, turn_field)     /* enum turn_field; a later one is TEXT */
 
 struct map_queue {
     queue_id id;
@@ -112,6 +116,7 @@ struct map_queue {
     struct map_phase when;
     const char *gate;       /* gate_def.h, as JSON; NULL or "": all go through the room */
     const char *turn_queue; /* the queue of an endpoint that is told whose turn comes; NULL or "": none */
+    const char *push_key;   /* the page's button for Web Push has it; NULL or "": there is no button */
     const char *verify_url; /* a service that tells people from programs; NULL or "": none */
     const char *verify_allow; /* networks not of the public internet in which it may be */
     const char *moved;      /* ticket/moved.h; NULL or "": no ticket may change its device */

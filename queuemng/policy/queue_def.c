@@ -58,6 +58,8 @@ static const struct cfg_key challenge_keys[] = {
     { 0 },
 };
 
+static const char *const turn_fields[] = { "none", "email", "text", NULL }; /* by enum turn_field */
+
 #define TURN(f) offsetof(struct def_turn, f)
 static const struct cfg_key turn_keys[] = {
     { "queue", CFG_STR, TURN(queue), "", 0, TASK_NAME_MAX, true,
@@ -67,7 +69,11 @@ static const struct cfg_key turn_keys[] = {
       "told once before, when the estimate falls to this; 0 = only when let in", 0, 0, 0 },
     { "claim_window", CFG_MS, TURN(claim_ms), "0", 0, DAY_MS, true,
       "time to come for people who asked to be told; less than `claim` = as everybody", 0, 0, 0 },
-    { 0 },
+    { "push_key", CFG_STR, TURN(push_key), "", 0, PUSH_KEY_LEN, true,
+      "VAPID public key of yours (base64url): the waiting page has a button that subscribes to Web Push", 0, 0, 0 },
+    { "field", CFG_ENUM, TURN(field), "none", 0, 0, true,
+      "field of the waiting page in which people say where they are told: none, email, or a text", turn_fields,
+      0, 0 },
 };
 
 #define AT(f) offsetof(struct queue_def, f)
@@ -207,6 +213,28 @@ static int lanes_check(const struct queue_def *d, struct err *e)
     return 0;
 }
 
+/* An uncompressed point of P-256 begins with byte 4: "B", and one of the first sixteen. */
+static bool is_push_key(const char *s)
+{
+    static const char base64url[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+    return strlen(s) == PUSH_KEY_LEN && strspn(s, base64url) == PUSH_KEY_LEN && s[0] == 'B' && s[1] >= 'A' &&
+           s[1] <= 'P';
+}
+
+static int turn_check(const struct def_turn *t, struct err *e)
+{
+    bool push = t->push_key != NULL && t->push_key[0] != 0;
+
+    if (push && !is_push_key(t->push_key))
+        return err_set(e, SQ_EINVAL, "turn_notice: push_key is no VAPID public key: %d characters of base64url that "
+                                     "begin with B, as `web-push generate-vapid-keys` says them", PUSH_KEY_LEN);
+    if ((push || t->field != TURN_FIELD_NONE) && (t->queue == NULL || t->queue[0] == 0))
+        return err_set(e, SQ_EINVAL, "turn_notice: %s without queue: nobody would be told",
+                       push ? "push_key" : "field");
+    return 0;
+}
+
 bool queue_def_says_messages(const struct cfg_node *said)
 {
     const struct cfg_node *page = cfg_node_get(said, "page");
@@ -301,6 +329,8 @@ int queue_def_check(const struct queue_def *d, struct err *e)
     if (rc == 0 && d->turn.claim_ms > d->pass_ttl_ms)
         rc = err_set(e, SQ_EINVAL, "turn_notice: claim_window is longer than pass_ttl: the pass would expire "
                      "before it is collected");
+    if (rc == 0)
+        rc = turn_check(&d->turn, e);
     if (rc == 0 && d->session_idle_ms != 0 && d->session_idle_ms < 1000)
         rc = err_set(e, SQ_EINVAL, "session_idle is below 1s, the unit of a pass's "
                      "expiry");

@@ -46,6 +46,8 @@ struct def_turn { /* people who are told that their turn has come */
     char *queue; /* queue of an endpoint's pool; "": nobody is told */
     int64_t soon_ms;  /* estimate at which they are told once before; 0: not */
     int64_t claim_ms; /* time to come for these people */
+    char *push_key; /* the waiting page has a button for Web Push with this VAPID key; "": none */
+    int field;      /* enum turn_field: what the page asks for in a field */
 };
 
 struct queue_def {

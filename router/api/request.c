@@ -169,7 +169,9 @@ static void page(const struct http_req *q, struct api_req *out, struct slice res
         return;
     if (IS(part, "words")) {
         only_read(q, out, API_WORDS);
-    } else if (IS(part, "join") || IS(part, "enter") || IS(part, "leave")) {
+    } else if (IS(part, "worker.js")) {
+        only_read(q, out, API_WORKER);
+    } else if (IS(part, "join") || IS(part, "enter") || IS(part, "leave") || IS(part, "tell")) {
         out->form = part.p[0];
         out->allow = "GET, HEAD, POST";
         out->call = q->method == HTTP_POST      ? API_FORM

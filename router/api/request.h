@@ -16,7 +16,8 @@ enum api_call {
     API_SESSION, /* POST /v1/session */
     API_PAGE,  /* GET /q/{queue} */
     API_WORDS, /* GET /q/{queue}/words */
-    API_FORM,  /* POST /q/{queue}/join, enter, leave */
+    API_WORKER, /* GET /q/{queue}/worker.js */
+    API_FORM,  /* POST /q/{queue}/join, enter, leave, tell */
     API_UNFORM, /* GET of these: a form's address was typed in, or loaded again */
     API_START, /* GET / */
     API_TASKS, /* /v1/queues/{queue}/tasks..., router/task_api/path.h */
@@ -39,7 +40,7 @@ struct api_req {
     struct slice arg;  /* the queue's name or the token; of tasks all that follows; decoded, but for
                         * API_CALL */
     const char *allow; /* API_BAD_METHOD; of an open path always; NULL: there is nothing */
-    char form;         /* API_FORM: 'j', 'e', 'l' */
+    char form;         /* API_FORM: 'j', 'e', 'l', 't' */
     bool any_lane;     /* a server that may open lanes without a claim */
     bool by_route;     /* API_CALL: by a route */
     bool group;        /* API_SCHEDULES: /v1/groups/ */

@@ -61,6 +61,15 @@ static const struct map_queue *queue_of(const struct router *r, struct slice tok
     return *is && o.queue->map.turn_queue[0] != '\0' ? &o.queue->map : NULL;
 }
 
+void contact_ask_fill(struct contact_ask *ask, const struct router *r, const char *text, const struct map_queue *of,
+                      struct slice contact)
+{
+    if (contact.n > 0)
+        ask->n_sealed = contact_seal(&r->keys, text, contact.p, contact.n, ask->sealed);
+    if (of != NULL)
+        ask->claim_ms = of->turn_claim_s * 1000;
+}
+
 void contact_start(struct router *r, struct httpd_req *req, const struct http_req *q, const struct api_req *a)
 {
     bool puts = a->call == API_CONTACT, is;
@@ -90,10 +99,7 @@ void contact_start(struct router *r, struct httpd_req *req, const struct http_re
         return;
     }
     rf->contact = ask;
-    if (puts)
-        ask->n_sealed = contact_seal(&r->keys, a->arg.p, contact.p, contact.n, ask->sealed);
-    if (of != NULL)
-        ask->claim_ms = of->turn_claim_s * 1000;
+    contact_ask_fill(ask, r, a->arg.p, of, contact);
     flow_contact(&rf->flow, r->routes, &t, ev_now(r->ev));
     rflow_begin(r, rf);
 }

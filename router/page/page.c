@@ -178,6 +178,8 @@ static int pack_all(struct page *p, struct err *e)
         rc = gzip_ready_pack(&p->work, e);
     if (rc == 0)
         rc = gzip_ready_pack(&p->places, e);
+    if (rc == 0)
+        rc = gzip_ready_pack(&p->tell, e);
     for (size_t i = 0; rc == 0 && i < p->n_langs; i++) {
         put_script_texts(&p->texts[i].text, &p->lang[i]);
         rc = gzip_ready_pack(&p->texts[i], e);
@@ -210,6 +212,10 @@ static int read_all(struct page *p, const struct page_file *files, size_t n, str
     if (rc == 0)
         rc = read_inside(&p->places.text, files, n, "places.js", "</script", e);
     if (rc == 0)
+        rc = read_inside(&p->tell.text, files, n, "tell.js", "</script", e);
+    if (rc == 0)
+        rc = read_inside(&p->worker, files, n, "worker.js", "</script", e);
+    if (rc == 0)
         rc = read_langs(p, files, n, e);
     if (rc == 0)
         rc = compare_langs(p, e);
@@ -229,6 +235,7 @@ int page_new(struct page **out, const struct page_file *files, size_t n, struct 
     if (p == NULL)
         return err_set(e, SQ_ENOMEM, "out of memory");
     buf_init(&p->languages);
+    buf_init(&p->worker);
     rc = read_all(p, files, n, e);
     if (rc < 0) {
         page_free(p);
@@ -252,6 +259,8 @@ void page_free(struct page *p)
     gzip_ready_fini(&p->script);
     gzip_ready_fini(&p->work);
     gzip_ready_fini(&p->places);
+    gzip_ready_fini(&p->tell);
+    buf_fini(&p->worker);
     gzip_free(p->gzip);
     buf_fini(&p->languages);
     free(p);
@@ -284,6 +293,11 @@ const char *page_lang_tag(const struct page *p, size_t lang)
 {
     assert(lang < p->n_langs);
     return p->tags[lang];
+}
+
+struct slice page_worker(const struct page *p)
+{
+    return (struct slice){ (char *)p->worker.data, p->worker.len };
 }
 
 /* ---- status and headers ---- */
@@ -325,6 +339,8 @@ static void put_policy(struct buf *b, const struct page_view *v)
         buf_byte(b, ' ');
         buf_append(b, v->target, page_target_origin(v->target));
     }
+    if (v->push_key != NULL && v->push_key[0] != 0)
+        buf_str(b, "; worker-src 'self'");
     buf_str(b, "; base-uri 'none'; frame-ancestors 'none'\r\n");
 }
 

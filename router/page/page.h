@@ -1,7 +1,7 @@
 /* page.h: the waiting page: files and texts, read once; a view of a moment to HTML. Pure.
  *
- *   page.html (template.h) + page.css + segq.js + segq_events.js + page.js (+ work.js, or places.js) + a file of
- *   texts for each language (texts.h)
+ *   page.html (template.h) + page.css + segq.js + segq_events.js + page.js (+ work.js, places.js or tell.js) +
+ *   worker.js + a file of texts for each language (texts.h)
  * They are a part of the program; an operator's folder may replace any of them when the process
  * starts, page.html too: so the template is read then, and not when the program is built.
  *
@@ -78,6 +78,8 @@ struct page_place { /* a line of several */
     uint32_t ticket_number;
 };
 
+enum page_told { TOLD_NOTHING, TOLD_YES, TOLD_NO }; /* by the field, for its reader */
+
 struct page_view {
     enum page_state state;
     size_t lang;
@@ -116,9 +118,15 @@ struct page_view {
     const char *draw; /* JSON: what is published of the draw; NULL or "": there is none */
     seg_id ticket_seg; /* the ticket's own name: segment and number */
     uint32_t ticket_number;
+    const char *push_key; /* waiting: the button for Web Push; NULL or "": there is none */
+    uint32_t field;       /* enum turn_field */
+    uint8_t told;         /* enum page_told */
     bool paused;
     uint32_t kept_s; /* how long a place is kept at least while nobody asks for it; 0: not known */
 };
+
+/* The script that shows a message of Web Push while no page is open. */
+struct slice page_worker(const struct page *p);
 
 int page_status(enum page_state s); /* status of the answer */
 /* The document's headers, each with CRLF: policy, language. */
@@ -155,7 +163,8 @@ extern const size_t page_blobs_n;
  * with t_ before it. */
 #define PAGE_SLOTS(V, R)                                                                 \
     V(lang) V(tab) V(title) V(state) V(heading) V(say) V(logo) V(image) V(message) V(accent)      \
-    V(on_accent) V(nonce) R(style) R(own_style) R(script) R(work) R(places) R(data) V(refresh) V(refresh_s) V(waiting)  \
+    V(on_accent) V(nonce) R(style) R(own_style) R(script) R(work) R(places) R(tell) V(push) V(reach) V(reach_type) V(told) \
+    R(data) V(refresh) V(refresh_s) V(waiting)  \
     V(position) V(of) V(kept) V(eta) V(percent) V(opens) V(wait) V(paused) V(path) V(token)      \
     V(target) V(can_join) V(can_retry) V(can_enter) V(can_leave) V(commitment) V(seed)   \
     V(ticket) V(door) V(claim) V(key) V(ask) V(back) V(good_for) R(rooms) \
@@ -169,8 +178,9 @@ enum page_slot_id {
 
 struct page {
     struct page_tmpl *tmpl;
-    struct gzip_ready style, script;
+    struct gzip_ready style, script, tell; /* tell: with push_key */
     struct gzip_ready work, places; /* PAGE_WORK, PAGE_PLACES alone */
+    struct buf worker; /* the service worker */
     struct gzip_ready texts[PAGE_LANGS_MAX]; /* end of the script's data, for each language */
     struct buf languages; /* a button for each */
     size_t n_langs, other; /* other: for readers of none of them */

@@ -12,6 +12,7 @@
 
 #include "router/page/texts.h"
 
+#define FIELD_S      30  /* seconds, at least, to fill a field in */
 #define BAR_LEAST    2   /* percent: an empty bar looks like a broken one */
 
 /* A heading and the sentence below it. */
@@ -185,6 +186,24 @@ static void set_place(const struct page *p, struct values *x, const struct page_
         x->v[PS_paused] = str(page_text(l, PT_paused));
 }
 
+/* People who want to be told: by a button of the script's, or in a field. */
+static void set_told(const struct page *p, struct values *x, const struct page_view *v)
+{
+    const struct page_lang *l = &p->lang[v->lang];
+    bool email = v->field == TURN_FIELD_EMAIL;
+
+    if (v->push_key != NULL && v->push_key[0] != 0) {
+        x->v[PS_push] = str(v->push_key);
+        x->v[PS_tell] = (struct page_str) { .ready = &p->tell };
+    }
+    if (v->field != TURN_FIELD_NONE) {
+        x->v[PS_reach] = str(page_text(l, email ? PT_email : PT_reach));
+        x->v[PS_reach_type] = str(email ? "email" : "text");
+    }
+    if (v->told != TOLD_NOTHING)
+        x->v[PS_told] = str(page_text(l, v->told == TOLD_YES ? PT_told : PT_push_no));
+}
+
 static void put_ticket(struct buf *b, seg_id seg, uint32_t number)
 {
     buf_u64(b, seg);
@@ -278,6 +297,8 @@ static void set_refresh(const struct page *p, struct values *x, const struct pag
         return;
     if (s < 2)
         s = 2;
+    if (v->field != TURN_FIELD_NONE && s < FIELD_S) /* somebody may be writing */
+        s = FIELD_S;
     buf_u64(&x->mem, s);
     buf_str(&x->mem, "; url=");
     page_put_path(&x->mem, v->queue, waits(v) ? "?r=1" : "", v->target);
@@ -421,8 +442,10 @@ static void set_all(const struct page *p, struct values *x, const struct page_vi
         x->v[PS_preview] = str(v->preview);
     if (v->token != NULL)
         x->v[PS_token] = (struct page_str) { .p = v->token, .n = TOKEN_TEXT_LEN, .apart = true };
-    if (v->state == PAGE_WAITING)
+    if (v->state == PAGE_WAITING) {
         set_place(p, x, v);
+        set_told(p, x, v);
+    }
     if (v->state == PAGE_WAITING || v->state == PAGE_OTHER_DEVICE)
         set_ticket(x, v);
     if (v->state == PAGE_PLACES)

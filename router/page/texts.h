@@ -13,7 +13,7 @@
 #define PAGE_TEXTS(T, J)                                                                 \
     T(title) J(waiting) J(keep) T(kept) T(refresh) T(place) J(of) J(unknown) J(wait) J(eta_soon) \
     J(eta_minutes) J(eta_hours) J(eta_unknown) T(progress) J(paused) J(held) J(fresh)    \
-    J(at) J(bell) J(bell_on) T(support) T(leave) J(leave_ask) J(now) J(now_place)        \
+    J(at) J(bell) J(bell_on) T(push) T(push_on) T(push_no) T(soon) T(email) T(reach) T(told) T(support) T(leave) J(leave_ask) J(now) J(now_place)        \
     J(offline) J(busy) J(turn) J(turn_say) T(enter) T(door) T(door_say) T(expired)       \
     T(expired_say) T(no_show) T(no_show_say) T(lost) T(lost_say) T(left) T(left_say)     \
     T(closed) T(closed_say) T(early) T(early_say) T(opens) T(prequeue) T(prequeue_say)   \

@@ -264,6 +264,11 @@ static void waiting(struct router *r, struct rflow *rf, const struct api_ticket 
     v.opens_ms = t->early ? q->map.when.opens_ms : 0;
     v.paused = page_is_paused(q);
     v.kept_s = q->map.kept_s;
+    v.told = a->told;
+    if (q->map.turn_queue[0] != '\0') {
+        v.push_key = q->map.push_key;
+        v.field = q->map.turn_field;
+    }
     v.draw = q->map.when.draw;
     v.ticket_seg = t->of;
     v.ticket_number = t->number;

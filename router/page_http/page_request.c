@@ -9,6 +9,7 @@
 #include "common/http/cookie.h"
 #include "router/calls/bearer.h"
 #include "router/calls/challenge.h"
+#include "router/calls/contact.h"
 #include "router/calls/device.h"
 #include "router/calls/join.h"
 #include "router/calls/places.h"
@@ -327,6 +328,7 @@ static void get(struct router *r, struct httpd_req *req, struct asked *x)
     bool head = x->q->method == HTTP_HEAD;
     bool looks = !head && (x->a->json || visit_is_looked_at(x->q));
     uint32_t over_ms;
+    char no[2];
 
     if (!head)
         read_ticket(r, x, false);
@@ -337,6 +339,7 @@ static void get(struct router *r, struct httpd_req *req, struct asked *x)
     if (claim && !use_claim(r, req, x))
         return;
     x->a->joins = !x->has_token;
+    x->a->told = has_flag(x->q->query, "told") ? TOLD_YES : page_member(x->q->query, "told", no, sizeof(no)) == 1 ? TOLD_NO : TOLD_NOTHING;
     over_ms = x->has_token ? ticket_over_ms(r, &x->token) : 0;
     if (over_ms > 0)
         show(r, req, x, PAGE_TOO_FAST, over_ms > 1000 ? over_ms : 1000);
@@ -386,6 +389,68 @@ static void post_join(struct router *r, struct httpd_req *req, struct asked *x)
         begin(r, req, x);
 }
 
+#define REACH_MAX 254 /* characters of an e-mail address (RFC 3696, erratum 1690); a text may be as long */
+
+/* False: it is none of the kind that the page asked for. Its receiver looks again. */
+static bool is_reach(const char *s, size_t n, uint32_t field)
+{
+    const char *at = memchr(s, '@', n);
+
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)s[i] < ' ' || s[i] == 0x7f)
+            return false;
+    return field != TURN_FIELD_EMAIL || (at != NULL && at > s && at[1] != '\0' && strchr(s, ' ') == NULL);
+}
+
+/* The contact of a form, as JSON. False: it has none that fits. */
+static bool put_reach(const struct asked *x, struct buf *b)
+{
+    char text[REACH_MAX + 1];
+    int64_t n = page_member(x->form, "contact", text, sizeof(text));
+
+    if (x->queue->map.turn_queue[0] == '\0' || x->queue->map.turn_field == TURN_FIELD_NONE || n <= 0 ||
+        !is_reach(text, (size_t)n, x->queue->map.turn_field))
+        return false;
+    page_put_json(b, text, (size_t)n);
+    return !b->failed && b->len <= CONTACT_MAX;
+}
+
+static void told(struct router *r, struct rflow *rf)
+{
+    enum flow_result got = rf->flow.result;
+
+    page_send_back(r, rf->page, got == FLOW_OK                          ? "?told=1"
+                                : got == FLOW_INSIDE || got == FLOW_GONE ? "?r=1" /* the page says it */
+                                                                         : "?told=0");
+}
+
+/* The field was filled in: the ticket has a contact. */
+static void post_tell(struct router *r, struct httpd_req *req, struct asked *x)
+{
+    struct rflow *rf = NULL;
+    struct contact_ask *ask;
+    struct buf b;
+
+    buf_init(&b);
+    ask = put_reach(x, &b) ? calloc(1, sizeof(*ask)) : NULL;
+    if (ask != NULL)
+        contact_ask_fill(ask, r, x->text, &x->queue->map, (struct slice){ (char *)b.data, b.len });
+    buf_fini(&b);
+    if (ask != NULL)
+        rf = rflow_new(r, req, told, NULL);
+    if (rf == NULL) {
+        free(ask);
+        page_send_back(r, x->a, "?told=0");
+        router_answer(r, req);
+        return;
+    }
+    rf->contact = ask;
+    rf->page = x->a;
+    x->a = NULL;
+    flow_contact(&rf->flow, r->routes, &x->token, ev_now(r->ev));
+    rflow_begin(r, rf);
+}
+
 static void post(struct router *r, struct httpd_req *req, struct asked *x, char form)
 {
     int same = page_same_site(x->q);
@@ -395,13 +460,15 @@ static void post(struct router *r, struct httpd_req *req, struct asked *x, char 
         return;
     }
     read_ticket(r, x, same > 0);
-    if (!may_pass(r, req, x, form == 'j' ? LIMIT_JOIN : LIMIT_POLL))
+    if (!may_pass(r, req, x, form == 'j' || form == 't' ? LIMIT_JOIN : LIMIT_POLL))
         return;
     if (form == 'j') {
         post_join(r, req, x);
     } else if (!x->has_token) {
         page_send_back(r, x->a, form == 'l' ? "?left=1" : "?r=1");
         router_answer(r, req);
+    } else if (form == 't') {
+        post_tell(r, req, x);
     } else {
         x->a->act = form == 'l' ? ACT_LEAVE : ACT_ENTER;
         begin(r, req, x);
@@ -422,6 +489,21 @@ static void words(struct router *r, struct httpd_req *req, struct asked *x)
     r->ans.type = "application/json";
     buf_str(&r->ans.headers,
             "Cache-Control: public, max-age=1\r\nVary: Accept-Language, Cookie\r\n");
+    router_answer(r, req);
+}
+
+static void worker(struct router *r, struct httpd_req *req, struct asked *x)
+{
+    struct slice script = page_worker(page_room_page(r));
+
+    if (x->queue == NULL || x->queue->map.push_key[0] == '\0') {
+        router_problem(r, req, API_QUEUE_NOT_FOUND, "there is no such queue, or nobody is told by its page");
+        return;
+    }
+    buf_append(&r->ans.body, script.p, script.n);
+    r->ans.status = 200;
+    r->ans.type = "text/javascript";
+    buf_str(&r->ans.headers, "Cache-Control: public, max-age=60\r\nContent-Security-Policy: default-src 'none'\r\n");
     router_answer(r, req);
 }
 
@@ -453,6 +535,8 @@ static void dispatch(struct router *r, struct httpd_req *req, struct asked *x,
     read_target(r, x);
     if (a->call == API_WORDS)
         words(r, req, x);
+    else if (a->call == API_WORKER)
+        worker(r, req, x);
     else if (routes_version(r->routes) == 0)
         show(r, req, x, PAGE_UNAVAILABLE, RETRY_MS);
     else if (x->queue == NULL)

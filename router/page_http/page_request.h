@@ -9,6 +9,7 @@
  *   GET r=1 without one        the cookie did not come back: says so, never joins again
  *   HEAD, fetched ahead        joins nobody; HEAD looks at no ticket
  *   POST join                  joins anew; from the door: unless there is a ticket by now
+ *   POST tell                  the ticket gets a contact
  *   POST enter, leave          polls, leaves; only for requests of our own page
  *
  * The ticket is in a cookie for /q/{queue} alone; an admitted browser gets the pass in
@@ -25,7 +26,7 @@
 #include "router/api/request.h"
 #include "router/state/router.h"
 
-/* API_PAGE, API_WORDS, API_FORM, API_UNFORM. Answers, or begins a flow that will. */
+/* API_PAGE, API_WORDS, API_WORKER, API_FORM, API_UNFORM. Answers, or begins a flow that will. */
 void page_start(struct router *r, struct httpd_req *req, const struct http_req *q,
                 const struct api_req *a);
 

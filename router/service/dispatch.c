@@ -49,6 +49,7 @@ static const uint8_t budget_of[] = {
     [API_SESSION] = LIMIT_NKINDS, /* session.c: by the secret */
     [API_PAGE] = LIMIT_NKINDS,       [API_WORDS] = LIMIT_POLL,
     [API_FORM] = LIMIT_NKINDS,       [API_UNFORM] = LIMIT_POLL,
+    [API_WORKER] = LIMIT_POLL,
     [API_TASKS] = LIMIT_NKINDS,      [API_TASK] = LIMIT_NKINDS, /* tasking/request.c */
     [API_PERMIT] = LIMIT_JOIN,       [API_PERMIT_ONE] = LIMIT_POLL,
     [API_CALL] = LIMIT_NKINDS,       [API_SCHEDULES] = LIMIT_NKINDS,
@@ -119,6 +120,7 @@ static bool start(struct router *r, struct httpd_req *req, const struct http_req
     case API_PAGE:
     case API_FORM:
     case API_WORDS:
+    case API_WORKER:
     case API_UNFORM:
         page_start(r, req, q, a);
         return true;

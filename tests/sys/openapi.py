@@ -186,6 +186,8 @@ def pages(a):
     a.ask("GET", "/q/login/join", want=303)
     a.ask("GET", "/q/login/words", want=200)
     a.ask("GET", "/q/nothing/words", want=404)
+    a.ask("GET", "/q/login/worker.js", want=404)
+    a.ask("GET", "/q/login/tell", want=303)
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     a.ask("POST", "/q/login/join", "return=/", 303, **form, **{"Sec-Fetch-Site": "same-origin"})
     a.ask("POST", "/q/login/join", "return=/", 403, **form, **{"Sec-Fetch-Site": "cross-site"})

@@ -389,6 +389,29 @@ Test(admin, a_queue_of_the_configuration_may_tell_people_by_an_endpoint_of_it)
     end(&g);
 }
 
+Test(admin, a_page_has_a_button_or_a_field_where_somebody_is_told)
+{
+#define KEY "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"
+#define NO_KEY                                                                                              \
+    "queue shop: turn_notice: push_key is no VAPID public key: 87 characters of base64url that begin with B, as " \
+    "`web-push generate-vapid-keys` says them"
+    struct rig g;
+
+    g_endpoints = "[{\"name\": \"mailer\", \"url\": \"http://m/\"}]";
+    begin(&g, "[{\"name\": \"shop\", \"turn_notice\": {\"queue\": \"mailer\"}}]");
+    cr_expect_eq(ask(&g, "PATCH", Q "shop", "{\"turn_notice\": {\"push_key\": \"" KEY "\"}}"), 200);
+    cr_expect_eq(ask(&g, "PATCH", Q "shop", "{\"turn_notice\": {\"push_key\": \"B\"}}"), 400);
+    cr_expect_str_eq(text(&g, "detail"), NO_KEY);
+    cr_expect_eq(ask(&g, "PATCH", Q "shop", "{\"turn_notice\": {\"push_key\": \"C" KEY "\"}}"), 400, "too long");
+    cr_expect_eq(ask(&g, "PATCH", Q "shop", "{\"turn_notice\": {\"queue\": \"\"}}"), 400);
+    cr_expect_str_eq(text(&g, "detail"), "queue shop: turn_notice: push_key without queue: nobody would be told");
+    cr_expect_eq(ask(&g, "PATCH", Q "shop", "{\"turn_notice\": {\"push_key\": \"\", \"field\": \"email\"}}"), 200);
+    cr_expect_eq(ask(&g, "PATCH", Q "shop", "{\"turn_notice\": {\"queue\": \"\"}}"), 400);
+    cr_expect_str_eq(text(&g, "detail"), "queue shop: turn_notice: field without queue: nobody would be told");
+    cr_expect_eq(ask(&g, "PATCH", Q "shop", "{\"turn_notice\": {\"field\": \"mail\"}}"), 400);
+    end(&g);
+}
+
 /* The same of a pool that notifies: it is said before ends go untold, and a pause is not refused for it later. */
 Test(admin, an_endpoint_that_hears_of_the_ends_of_tasks_goes_only_with_final)
 {

@@ -416,8 +416,8 @@ all_up() {
     for c in $(manager_names | sed 's/$/:1/') router:$routers segment:$nodes task:$tasks; do
         [ "$c" != task:0 ] || continue
         want=${c#*:}
-        lines=$(children_of "$dir/state/${c%:*}.status.json" | awk '$3 == "up"' | wc -l)
-        [ "$lines" -ge "$want" ] || return 1
+        lines=$(grep -c '^   "state": "up"' "$dir/state/${c%:*}.status.json" 2>/dev/null)
+        [ "${lines:-0}" -ge "$want" ] || return 1
     done
     for ((i = 0; i < routers; i++)); do
         http_ok "http://127.0.0.1:$((port + 10 + i))/readyz" || return 1
@@ -433,6 +433,7 @@ said() { # log file -> what stands in it since we began
 # "NAME: why it cannot start" of the first process that said so, or nothing.
 why_not() {
     local log why
+    grep -qsE ' (cannot start: |event=cannot_start )' "$dir"/logs/*.log || return 0 # it is asked often
     for log in "$dir"/logs/*.log; do
         why=$(said "$log" | sed -nE \
             '/^[0-9TZ:.-]+ error [a-z_]+ (cannot start: |event=cannot_start why=)/{s///;s/^"(.*)"$/\1/;p;q}')

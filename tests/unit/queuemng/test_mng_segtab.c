@@ -280,7 +280,7 @@ static bool once(const char *name, unsigned what, const struct fault *f, uint32_
 
 /* Messages between two at which a fault is tried: the slow build tries a part, another of each fault. */
 #if defined(__SANITIZE_ADDRESS__)
-#define STEP 7u
+#define STEP 21u
 #else
 #define STEP 1u
 #endif

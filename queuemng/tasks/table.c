@@ -290,6 +290,8 @@ void part_tell(struct mng *m, struct mpart *p)
     struct task_rules rules;
     struct msg_part_open *g;
 
+    _Static_assert(sizeof(rules) / sizeof(uint64_t) <= POOL_RULES_MAX, "a node of this release takes no more");
+
     if (p->node == NULL || !p->node->registered)
         return;
     assert(p->epoch != 0 && p->node->peer != 0);

@@ -21,7 +21,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 TICKETS, EVENTS = r"^/v1/tickets/[^/]*$", r"/events$"
 # Rows whose line lets nobody in at first.
 PAUSED = {"news_by_events", "news_by_polls", "resume", "stream_cut", "stream_mute", "reasons_of_410", "router_dies",
-          "cut_body", "slow_body", "garbage", "lost_join", "unknown_token", "server_token", "device"}
+          "cut_body", "slow_body", "garbage", "lost_join", "unknown_token", "server_token", "device", "places"}
 # Rows whose line has `bind: device`.
 BOUND = {"device"}
 # One of these goes first, alone: a virtual machine that has just begun keeps no times.
@@ -140,6 +140,40 @@ def row_leave(r):
     c.ask("leave", token=got["token"])
     c.ask("leave", token=got["token"])  # once more is the same
     r.raises("a poll after that", lambda: c.ask("poll", token=got["token"]), kind="api", status=410)
+
+
+def row_places(r):
+    other = r.queue + "-b"
+    r.cluster.operate("PUT", f"/v1/admin/queues/{other}", {"release_per_s": 1000, "poll_min": "200ms", "poll_max": "1s", "grace": "10m"})
+    r.cluster.operate("POST", f"/v1/admin/queues/{other}/pause")
+    r.until(lambda: all(paused(r, x, other) for x in r.cluster.routers), text="routers do not know the second queue")
+    r.proxy.rule("POST", "/v1/places$", drop_answer())
+    r.proxy.rule("GET", "/v1/places/", problem(503, "queue_unavailable"))
+    c = r.client()
+    asked = c.begin("wait_places", queues=[r.queue, other])
+    here = asked.wait_for(waits)
+    r.claim([p["position"] for p in here["places"]] == [1, 1], f"it stands behind its own lost join: {here}")
+    keys = [q.header("Idempotency-Key") or "" for q in r.proxy.those("POST", "/v1/places$")]
+    r.claim(len(keys) == 2 and keys[0] == keys[1] and len(keys[0]) >= 16, f"keys: {keys}")
+    r.until(lambda: r.proxy.count("GET", "/v1/places/") >= 2, text="it does not poll")
+    again = c.begin("wait_places", queues=[], group=here["group"])
+    again.wait_for(waits)
+    r.cluster.operate("POST", f"/v1/admin/queues/{other}/resume")
+    got = asked.result(20)
+    r.claim(got["pass"] and again.result(20)["pass"] == got["pass"], "two who wait for the same places have two passes")
+    r.claim([(p["state"], p.get("reason") or None) for p in got["places"]] == [("over", "given_up"), ("admitted", None)], f"{got}")
+    r.claim(r.proxy.count("POST", "/v1/places$") == 2, "it joined again")
+    r.claim(not any(q.header("Authorization") for q in r.proxy.asked), "the server's token was sent")
+    c.ask("leave_places", group=got["group"])
+    r.raises("a wait after that", lambda: c.ask("wait_places", queues=[], group=got["group"]), kind="api", status=410)
+    r.raises("no such queue", lambda: c.ask("wait_places", queues=[r.queue, "no-such"]), kind="api", status=404, code="queue_not_found")
+
+
+def paused(r, router, queue):
+    try:
+        return r.cluster.http("GET", f"{router}/v1/queues/{queue}")["state"] == "paused"
+    except OSError:
+        return False
 
 
 def row_reasons_of_410(r):
@@ -914,7 +948,6 @@ def row_webhooks(r):
 # Operations of the routers that clients leave out.
 WITHOUT = {"classicSubmit", "classicQuery", "classicCancel",  # another API's words
            "ackTask", "nackTask", "extendTask",               # settleTasks does it for many
-           "joinSeveral", "pollSeveral", "leaveSeveral",      # a page's or game's: three plain requests
            "putContact", "deleteContact",                     # a page's, with its person's consent: one request
            "health", "ready"}                                 # of each process
 

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import * as segq from './lib/index.mjs';
 import { GONE } from './lib/errors.mjs';
 
-const OPERATIONS = `join getQueue poll leave listen verify session getKeys countTasks submitTask submitTasks
+const OPERATIONS = `join joinSeveral getQueue poll pollSeveral leave leaveSeveral listen verify session getKeys countTasks submitTask submitTasks
   takeTasks takeTasksOfQueues settleTasks tellProgress getTaskByName cancelTaskByName getTask watchTask watchQueue cancelTask patchTask
   getTaskResult completeTask extendTask getGroup sealGroup cancelGroup listSchedules putSchedule getSchedule deleteSchedule runSchedule
   getCall postCall putCall patchCall deleteCall
@@ -60,6 +60,8 @@ const verbs = {
     return { state, position, pass, device: line.device };
   },
   leave(id, options, { client }) { return client.line('', options).leave(); },
+  wait_places(id, { queues, ...options }, { client }) { return client.several(queues, options).wait(event => say({ id, event })); },
+  leave_places(id, { group }, { client }) { return client.several([], { group }).leave(); },
   check_pass(id, { queue, token }, o) { return gate(o, queue).check(token); },
   verify_pass(id, { queue, token }, o) { return gate(o, queue).verify(token); },
   /** A site behind the middleware: tells its address, and whom it lets in. /bye ends the session. */

@@ -161,6 +161,36 @@ export class Line implements AsyncIterable<Ticket> {
   [Symbol.asyncIterator](): AsyncGenerator<Ticket, void>;
 }
 
+export interface OnePlace {
+  queue: string | null;
+  state: 'waiting' | 'admitted' | 'over' | 'unknown';
+  reason?: 'given_up' | 'expired' | 'left' | 'no_show' | 'finished' | 'segment_lost';
+  position?: number | null;
+  eta_s?: number | null;
+  ticket: string;
+}
+export interface Places {
+  /** Save it, the last one: with it the places are found again. */
+  group: string;
+  state: 'waiting' | 'admitted';
+  places: OnePlace[];
+  poll_after_ms?: number;
+  /** When admitted: for your server. */
+  pass?: string;
+  pass_expires_at?: number;
+}
+/** One person's places in several queues: iterate over it, or wait(). */
+export class Several implements AsyncIterable<Places> {
+  constructor(transport: Transport, queues: string[], options?: CallOptions & { group?: string; client?: 'browser' | 'mobile' | 'game' });
+  readonly group?: string;
+  readonly places?: Places;
+  join(): Promise<Places>;
+  poll(): Promise<Places>;
+  wait(onPlaces?: (places: Places) => void): Promise<Places>;
+  leave(options?: CallOptions): Promise<void>;
+  [Symbol.asyncIterator](): AsyncGenerator<Places, void>;
+}
+
 // ---- tasks ----
 
 export type TaskState = 'scheduled' | 'waiting' | 'running' | 'retrying' | 'succeeded' | 'dead' | 'cancelled' | 'expired';
@@ -358,6 +388,8 @@ export class Client {
 
   /** A place in a line of people. Nothing is asked yet. */
   line(queue: string, options?: LineOptions): Line;
+  /** Places in several queues, of which the first turn is taken. */
+  several(queues: string[], options?: CallOptions & { group?: string; client?: 'browser' | 'mobile' | 'game' }): Several;
   /** Joins (or goes on, token), and is over when it is let in: .pass. */
   waitForPass(queue: string, options?: LineOptions & { onTicket?(ticket: Ticket): void }): Promise<Ticket>;
   figures(queue: string, options?: CallOptions): Promise<Record<string, any>>;

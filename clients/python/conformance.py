@@ -22,7 +22,7 @@ KINDS = ((segq.PassInvalid, "pass"), (segq.SignatureInvalid, "signature"), (segq
          (segq.DeadlineExceeded, "deadline"), (segq.Cancelled, "cancelled"), (segq.NetworkError, "network"),
          (segq.ApiError, "api"))
 
-OPERATIONS = """join getQueue poll leave listen verify session getKeys countTasks submitTask submitTasks
+OPERATIONS = """join joinSeveral getQueue poll pollSeveral leave leaveSeveral listen verify session getKeys countTasks submitTask submitTasks
     takeTasks takeTasksOfQueues settleTasks tellProgress getTaskByName cancelTaskByName getTask watchTask watchQueue cancelTask patchTask
     getTaskResult completeTask extendTask getGroup sealGroup cancelGroup listSchedules putSchedule getSchedule deleteSchedule runSchedule
     getCall postCall putCall patchCall deleteCall
@@ -72,6 +72,12 @@ class Adapter:
 
     def do_leave(self, n, **options):
         self.client.line("", **options).leave()
+
+    def do_wait_places(self, n, **options):
+        return self.client.several(**options).wait(lambda p: self.say(id=n, event=p))
+
+    def do_leave_places(self, n, group):
+        self.client.several(group=group).leave()
 
     def gate(self, queue):
         return self.gates.setdefault(queue, segq.Gate(self.client, queue))

@@ -47,6 +47,13 @@ namespace Segq
             return new Line(Routers, queue, options);
         }
 
+        /// <summary>Places in several queues, of which the first turn is taken. Nothing is asked yet. group: of an earlier
+        /// run.</summary>
+        public Several Several(IEnumerable<string> queues, string group = null, string client = "game")
+        {
+            return new Several(Routers, queues, group, client);
+        }
+
         /// <summary>Joins, and returns when it is let in: Pass.</summary>
         public Task<Ticket> WaitForPassAsync(string queue, Action<Ticket> news = null, CancellationToken cancel = default(CancellationToken))
         {

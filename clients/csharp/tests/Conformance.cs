@@ -20,7 +20,7 @@ namespace Segq
     internal static class Conformance
     {
         private static readonly string[] Operations = (
-            "join getQueue poll leave listen verify session getKeys countTasks submitTask submitTasks takeTasks takeTasksOfQueues settleTasks "
+            "join joinSeveral getQueue poll pollSeveral leave leaveSeveral listen verify session getKeys countTasks submitTask submitTasks takeTasks takeTasksOfQueues settleTasks "
             + "tellProgress getTaskByName cancelTaskByName getTask watchTask watchQueue cancelTask patchTask getTaskResult completeTask extendTask "
             + "getGroup sealGroup cancelGroup listSchedules putSchedule getSchedule deleteSchedule runSchedule getCall postCall putCall patchCall deleteCall "
             + "getRoutedCall postRoutedCall putRoutedCall patchRoutedCall deleteRoutedCall").Split(' ');
@@ -117,6 +117,11 @@ namespace Segq
                 case "poll": return Place(await line.PollAsync(), line);
                 case "leave":
                     await line.LeaveAsync();
+                    return null;
+                case "wait_places":
+                    return (await c.Several(Json.Items(a["queues"]).Cast<string>(), text("group")).WaitAsync(p => Say(id, "event", p.Raw))).Raw;
+                case "leave_places":
+                    await c.Several(new string[0], text("group")).LeaveAsync();
                     return null;
                 case "check_pass": return new Map { { "ticket", (await GateOf(a, c).CheckAsync(token)).Ticket } };
                 case "verify_pass": return new Map { { "ticket", (await GateOf(a, c).VerifyAsync(token)).Ticket } };

@@ -1,11 +1,11 @@
 // client.mjs: Client: all of segq that a program asks; what is here runs in browsers, too.
 
-import { Line } from './people.mjs';
+import { Line, Several } from './people.mjs';
 import { Tasks } from './tasks.mjs';
 import { Transport, path } from './transport.mjs';
 
 export * from './errors.mjs';
-export { Line } from './people.mjs';
+export { Line, Several } from './people.mjs';
 export { Bytes, FINAL, Operator, isOver, taskBody } from './tasks.mjs';
 export { Answer, Stream, Transport, VERSION } from './transport.mjs';
 
@@ -20,6 +20,9 @@ export class Client extends Tasks {
 
   /** A place in a line of people. Nothing is asked yet. */
   line(queue, options) { return new Line(this.transport, queue, options); }
+
+  /** Places in several queues, of which the first turn is taken. Nothing is asked yet. */
+  several(queues, options) { return new Several(this.transport, queues, options); }
 
   /** Joins (or goes on, token), and is over when it is let in: `.pass`. */
   waitForPass(queue, { onTicket, ...options } = {}) { return this.line(queue, options).wait(onTicket); }

@@ -201,3 +201,58 @@ export class Line {
     return Math.random() * Math.max(t.poll_after_ms, FIRST_MS); // all who were told at once come apart
   }
 }
+
+/** One person's places in several queues: the first turn is taken, the others are given up (`join_groups` of the
+ * routers). Iterate over it, or wait(): what comes is Places of proto/openapi.yaml. */
+export class Several {
+  constructor(transport, queues, { group, client, signal } = {}) {
+    this.group = group; // each answer has another one: save the last
+    this.places = undefined;
+    this._t = transport;
+    this._signal = signal;
+    this._body = JSON.stringify({ queues, client: client || (globalThis.document ? 'browser' : 'game') });
+  }
+
+  /** Takes the places, all or none, or finds them again. Forbidden, NotFound: it cannot join. */
+  async join() {
+    if (this.group) return this.poll();
+    this._key = this._key || await newKey();
+    return this._ask('POST', '/v1/places', this._body, { 'Content-Type': 'application/json', 'Idempotency-Key': this._key });
+  }
+
+  /** Asks once; also tells segq that somebody still waits. TicketGone: no place is left. */
+  poll() { return this._ask('GET', this._at()); }
+
+  /** Gives all places up, or ends the session. */
+  async leave({ signal } = {}) {
+    if (this.group) await this._t.call('DELETE', this._at(), undefined, { headers: { Authorization: '' }, signal });
+  }
+
+  /** When the first turn has come, with its pass. */
+  async wait(onPlaces) {
+    for await (const p of this) onPlaces?.(p);
+    return this.places;
+  }
+
+  async* [Symbol.asyncIterator]() {
+    for (let p = await this.join(); ; p = await this.poll()) {
+      yield p;
+      if (p.state === 'admitted') return;
+      await sleep(p.poll_after_ms >= 0 ? Math.min(86400000, p.poll_after_ms) : 1000, this._signal);
+    }
+  }
+
+  _at() { return '/v1/places/' + path(this.group); }
+
+  async _ask(method, at, body, headers) {
+    const signal = this._signal, all = { ...headers, Authorization: '' };
+    const said = this.places = await this._t.untilAnswered(async r => {
+      const p = judge(await this._t.once(r, method, at, { body, headers: all, signal }));
+      if (!isObject(p) || typeof p.group !== 'string' || !p.state) throw new NetworkError('an answer that is no places: ' + brief(p));
+      return p;
+    }, { signal });
+    this.group = said.group;
+    if (said.state === 'over') throw errorOf(410, { code: 'ticket_gone', detail: 'no place is left: join again' });
+    return said;
+  }
+}

@@ -4,11 +4,11 @@ People: `Client.line`, `Client.wait_for_pass`. Servers: `Gate`, `sign_claim`. Re
 `Client.wait`, `Client.call`. Workers: `Worker`. Receivers of calls: `Webhook`. asyncio: `AsyncClient`.
 """
 
-from .aio import AsyncClient, AsyncLine, AsyncStream
+from .aio import AsyncClient, AsyncLine, AsyncSeveral, AsyncStream
 from .client import Client
 from .errors import *  # noqa: F401,F403
 from .gate import Gate, Pass, Verdict, sign_claim
-from .people import Line, Ticket
+from .people import Line, Several, Ticket
 from .scope import Scope
 from .tasks import Operator, Row, Task, TaskEvent, task_body, traceparent
 from .transport import VERSION as __version__
@@ -18,8 +18,8 @@ from .worker import Bytes, Job, Nack, Worker
 
 __all__ = [
     "Bytes",
-    "Answer", "AsyncClient", "AsyncLine", "AsyncStream", "Client", "Gate", "Job", "Line", "Nack", "Operator",
-    "Pass", "Row", "Scope", "Stream", "Task", "TaskEvent", "Ticket", "Verdict", "Webhook", "Worker", "__version__",
+    "Answer", "AsyncClient", "AsyncLine", "AsyncSeveral", "AsyncStream", "Client", "Gate", "Job", "Line", "Nack", "Operator",
+    "Pass", "Row", "Scope", "Several", "Stream", "Task", "TaskEvent", "Ticket", "Verdict", "Webhook", "Worker", "__version__",
     "sign_claim", "task_body", "traceparent",
     "ApiError", "BadRequest", "Cancelled", "ChallengeRequired", "Conflict", "DeadlineExceeded", "Forbidden", "Gone", "NetworkError",
     "NotFound", "OutcomeUnknown", "PassExpired", "PassInvalid", "PassNotYetValid", "SegqError",

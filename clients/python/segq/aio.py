@@ -7,10 +7,10 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextvars
-from typing import Any, AsyncIterator, Callable, Iterable, Iterator, List, Mapping, Optional, TypeVar
+from typing import Any, AsyncIterator, Callable, Iterable, Iterator, List, Mapping, Optional, Sequence, TypeVar
 
 from .client import Client
-from .people import Line, Ticket
+from .people import Line, Several, Ticket
 from .scope import Scope
 from .tasks import Row, Task, TaskEvent, TaskLike
 from .transport import Answer, Stream
@@ -83,6 +83,19 @@ class AsyncLine:
         return self.sync.ticket
 
 
+class AsyncSeveral:
+    """A Several: `async for places in several`."""
+
+    def __init__(self, several: Several, threads: _Threads) -> None:
+        self.sync, self._threads = several, threads
+
+    def __aiter__(self) -> AsyncIterator[Mapping[str, Any]]:
+        return self._threads.each(iter(self.sync))
+
+    async def leave(self) -> None:
+        await self._threads.run(self.sync.leave)
+
+
 class AsyncStream:
     """A Stream: `async with`, then `async for` over pieces(), lines(), events()."""
 
@@ -129,6 +142,9 @@ class AsyncClient:
 
     def line(self, queue: str, **options: Any) -> AsyncLine:
         return AsyncLine(self.sync.line(queue, **options), self._threads)
+
+    def several(self, queues: Sequence[str] = (), **options: Any) -> AsyncSeveral:
+        return AsyncSeveral(self.sync.several(queues, **options), self._threads)
 
     async def wait_for_pass(self, queue: str, on_ticket: Optional[Callable[[Ticket], Any]] = None,
                             **options: Any) -> Ticket:

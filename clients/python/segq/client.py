@@ -6,7 +6,7 @@ import ssl
 from typing import Any, Callable, Mapping, Optional, Sequence, Union
 from urllib.parse import quote
 
-from .people import Line, Ticket
+from .people import Line, Several, Ticket
 from .tasks import Tasks
 from .transport import Transport
 
@@ -36,6 +36,10 @@ class Client(Tasks):
     def line(self, queue: str, **options: Any) -> Line:
         """A place in a line of people: options of Line. Nothing is asked yet."""
         return Line(self.transport, queue, **options)
+
+    def several(self, queues: Sequence[str] = (), **options: Any) -> Several:
+        """Places in several queues, of which the first turn is taken: options of Several. Nothing is asked yet."""
+        return Several(self.transport, queues, **options)
 
     def wait_for_pass(self, queue: str, on_ticket: Optional[Callable[[Ticket], Any]] = None,
                       **options: Any) -> Ticket:

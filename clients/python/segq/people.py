@@ -19,7 +19,7 @@ import random
 import re
 import time
 import uuid
-from typing import Any, Callable, Dict, Generator, Iterator, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Dict, Generator, Iterator, Mapping, NamedTuple, Optional, Sequence
 from urllib.parse import quote
 
 from .errors import ChallengeRequired, Forbidden, NetworkError, TooFast, Unavailable, error_of
@@ -249,3 +249,63 @@ class Line:
             self._be_deaf(DEAF_S)
             return 0.0
         return random.random() * max(t.poll_after_s, FIRST_S)  # all who were told at once come apart
+
+
+class Several:
+    """One person's places in several queues: the first turn is taken, the others are given up (`join_groups` of the
+    routers). Iterate over it, or wait(): what comes is Places of proto/openapi.yaml."""
+
+    def __init__(self, transport: Transport, queues: Sequence[str] = (), *, group: Optional[str] = None,
+                 client: str = "game") -> None:
+        self.group = group  # each answer has another one: save the last
+        self.places: Mapping[str, Any] = {}  # as last heard
+        self._t, self._key = transport, uuid.uuid4().hex
+        self._body = json.dumps({"queues": list(queues), "client": client}).encode()
+
+    def join(self) -> Mapping[str, Any]:
+        """Takes the places, all or none, or finds them again. `Forbidden`, `NotFound`: it cannot join."""
+        if self.group:
+            return self.poll()
+        return self._ask("POST", "/v1/places", self._body,
+                         {"Content-Type": "application/json", "Idempotency-Key": self._key})
+
+    def poll(self) -> Mapping[str, Any]:
+        """Asks once; also tells segq that somebody still waits. `TicketGone`: no place is left."""
+        return self._ask("GET", self._path())
+
+    def leave(self) -> None:
+        """Gives all places up, or ends the session."""
+        if self.group:
+            self._t.call("DELETE", self._path(), headers={"Authorization": ""})
+
+    def wait(self, on_places: Optional[Callable[[Mapping[str, Any]], Any]] = None) -> Mapping[str, Any]:
+        """Returns when the first turn has come: `["pass"]`."""
+        for p in self:
+            if on_places is not None:
+                on_places(p)
+        return self.places
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        p = self.join()
+        while True:
+            yield p
+            if p["state"] == "admitted":
+                return
+            told = p.get("poll_after_ms")
+            current().sleep(min(told, 86400000) / 1000 if isinstance(told, int) and told >= 0 else 1.0)
+            p = self.poll()
+
+    def _path(self) -> str:
+        return f"/v1/places/{quote(self.group or '', safe='')}"
+
+    def _ask(self, method: str, path: str, body: Optional[bytes] = None, headers: Mapping[str, str] = {}) -> Mapping[str, Any]:
+        def ask(router: str) -> Mapping[str, Any]:
+            said = self._t.judge(self._t.once(router, method, path, body, {**headers, "Authorization": ""}))
+            if not isinstance(said, dict) or not isinstance(said.get("group"), str) or "state" not in said:
+                raise NetworkError(f"an answer that is no places: {str(said)[:60]}")
+            return said
+        said = self.places = self._t.until_answered(ask)
+        self.group = said["group"]
+        if said["state"] == "over":
+            raise error_of(410, {"code": "ticket_gone", "detail": "no place is left: join again"})
+        return said

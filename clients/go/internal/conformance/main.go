@@ -22,7 +22,7 @@ import (
 	"segq.example/segq"
 )
 
-var operations = strings.Fields(`join getQueue poll leave listen verify session getKeys countTasks submitTask submitTasks
+var operations = strings.Fields(`join joinSeveral getQueue poll pollSeveral leave leaveSeveral listen verify session getKeys countTasks submitTask submitTasks
 	takeTasks takeTasksOfQueues settleTasks tellProgress getTaskByName cancelTaskByName getTask watchTask watchQueue cancelTask
 	patchTask 	getTaskResult completeTask extendTask getGroup sealGroup cancelGroup listSchedules putSchedule getSchedule
 	deleteSchedule runSchedule getCall postCall putCall patchCall deleteCall
@@ -206,7 +206,7 @@ var verbs map[string]verb
 func init() {
 	verbs = map[string]verb{
 		"wait_pass": waitPass, "poll": poll, "leave": leave, "check_pass": checkPass, "verify_pass": verifyPass,
-		"serve": serve, "claim": claim, "submit": submit, "submit_many": submitMany, "wait_task": waitTask, "look": look,
+		"wait_places": waitPlaces, "leave_places": leavePlaces, "serve": serve, "claim": claim, "submit": submit, "submit_many": submitMany, "wait_task": waitTask, "look": look,
 		"cancel": cancelTask, "group": group, "call": call, "follow": follow, "fields": fields, "webhook": webhook,
 		"work": work, "stop": stop, "watch": watch, "watch_queue": watchQueue,
 	}
@@ -242,6 +242,18 @@ func poll(ctx context.Context, s *session, r *request) (any, error) {
 
 func leave(ctx context.Context, s *session, r *request) (any, error) {
 	return nil, s.lineOf(r).Leave(ctx)
+}
+
+func waitPlaces(ctx context.Context, s *session, r *request) (any, error) {
+	l := s.Several(r.Queues...)
+	l.Group = r.Group
+	return l.Wait(ctx, func(p *segq.Places) { r.event(p) })
+}
+
+func leavePlaces(ctx context.Context, s *session, r *request) (any, error) {
+	l := s.Several()
+	l.Group = r.Group
+	return nil, l.Leave(ctx)
 }
 
 // ---- gate ----

@@ -97,6 +97,11 @@ public final class Client extends Tasks {
         return new Line(http, queue);
     }
 
+    /** Places in several queues, of which the first turn is taken. Nothing is asked yet. */
+    public Several several(String... queues) {
+        return new Several(http, List.of(queues));
+    }
+
     /** Joins, and completes when it is let in: {@code pass()}. */
     public CompletableFuture<Ticket> awaitPass(String queue, Consumer<Ticket> news) {
         return line(queue).await(news);

@@ -25,7 +25,7 @@ import java.util.concurrent.TimeoutException;
 
 /** The client behind the line protocol of clients/conformance/README.md. */
 final class Conformance {
-    private static final List<String> OPERATIONS = List.of(("join getQueue poll leave listen verify session getKeys countTasks "
+    private static final List<String> OPERATIONS = List.of(("join joinSeveral getQueue poll pollSeveral leave leaveSeveral listen verify session getKeys countTasks "
         + "submitTask submitTasks takeTasks takeTasksOfQueues settleTasks tellProgress getTaskByName cancelTaskByName getTask watchTask watchQueue "
         + "cancelTask patchTask getTaskResult completeTask extendTask getGroup sealGroup cancelGroup listSchedules putSchedule getSchedule "
         + "deleteSchedule runSchedule getCall postCall putCall patchCall deleteCall getRoutedCall postRoutedCall putRoutedCall "
@@ -122,6 +122,9 @@ final class Conformance {
                 Line line = line(a, c);
                 return line.poll().thenApply(t -> ticket(t, line));
             case "leave": return line(a, c).leave();
+            case "wait_places": return c.several(Json.list(a.get("queues")).toArray(String[]::new)).group((String) a.get("group"))
+                .await(p -> say(id, "event", p.raw())).thenApply(Places::raw);
+            case "leave_places": return c.several().group((String) a.get("group")).leave();
             case "check_pass": return gate(a, c).check(token);
             case "verify_pass": return gate(a, c).verify(token);
             case "serve": return serve(a, c);

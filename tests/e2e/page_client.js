@@ -15,12 +15,21 @@ const PAGE = `<!doctype html><title>In line</title><p id=place>-</p><script type
   document.cookie = 'segq_pass=' + line.ticket.pass;
   location = '/shop';
 </script>`;
+// Behind the site's own host, where the browser has the routers' cookies.
+const OWN = PAGE.replace(/new Client.*/, `new Client(['']).line('login', { events: false, token: localStorage.token });`)
+  .replace('for await (const t of line)', 'for await (const t of line) localStorage.token = line.token,');
+const handOn = (q, a) => q.pipe(http.request(k.ROUTER + q.url, { method: q.method, headers: q.headers }, r => {
+  a.writeHead(r.statusCode, r.headers);
+  r.pipe(a);
+}));
 
 async function serve() {
   const { Gate } = await import(path.join(lib, 'index.mjs'));
   const gate = new Gate(k.ROUTER, 'login', { room: k.ROUTER }).express();
   const server = http.createServer((q, a) => {
     if (q.url === '/') a.setHeader('Content-Type', 'text/html').end(PAGE);
+    else if (q.url === '/own') a.setHeader('Content-Type', 'text/html').end(OWN);
+    else if (q.url.startsWith('/v1/')) handOn(q, a);
     else if (/^\/lib\/\w+\.mjs$/.test(q.url)) a.setHeader('Content-Type', 'text/javascript').end(fs.readFileSync(path.join(lib, path.basename(q.url))));
     else gate(q, a, () => a.setHeader('Content-Type', 'text/html').end(`<h1>Shop</h1><p id=ticket>${q.segq.ticket}</p>`));
   });
@@ -65,6 +74,14 @@ async function boundPlace() {
   await claimUntil('it polls', () => polls.length >= 3);
   claim('each poll is its own device\'s', polls.every(s => s === 200), polls.join());
   claim('the place is kept', await k.shownPlace(page) === place, await page.locator('body').innerText());
+  polls.length = 0;
+  await page.goto(await serve() + '/own');
+  await claimUntil('the module, behind the site\'s own host, polls', () => polls.length >= 3);
+  const there = await page.locator('#place').innerText(), before = polls.length;
+  await page.reload();
+  await claimUntil('and goes on after a reload', () => polls.length >= before + 2);
+  claim('each is its own device\'s', polls.every(s => s === 200), polls.join());
+  claim('in the same place', /^\d+$/.test(there) && await page.locator('#place').innerText() === there, there);
   await c.close();
   await k.admin('PATCH', '', { bind: 'none' });
 }

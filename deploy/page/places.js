@@ -8,12 +8,13 @@
   const fields = $('leave').elements, here = location.pathname + '?r=1&return=' + encodeURIComponent(fields.return.value);
   const spread = ms => ms * (1 + Math.random() / 4);
   const waits = () => Array.from($('places').querySelectorAll('small'), e => e.textContent).join();
-  let said = waits(), saidAt = Date.now();
+  const turns = () => $('places').querySelectorAll('form').length; /* of a group that keeps the others */
+  let said = waits(), saidAt = Date.now(), came = turns();
 
-  /* Aloud only what is news: another wait in words, a place that is over. */
+  /* Aloud only what is news: another wait in words, a place that is over; a turn at once. */
   function aloud() {
-    if (waits() === said || Date.now() - saidAt < QUIET_MS) return;
-    [said, saidAt] = [waits(), Date.now()];
+    if (waits() === said || turns() <= came && Date.now() - saidAt < QUIET_MS) return;
+    [said, saidAt, came] = [waits(), Date.now(), turns()];
     $('live').textContent = Array.from($('places').children, e => e.firstChild.textContent + ': ' + e.lastChild.textContent).join('; ');
   }
 
@@ -21,7 +22,10 @@
     const doc = new DOMParser().parseFromString(html.slice(html.indexOf('<main')), 'text/html'); /* no styles: the policy refuses them */
     const places = doc.getElementById('places');
     if (!places) return location.replace(here); /* over: the server says why */
-    $('places').replaceChildren(...places.children);
+    [...places.children].forEach((e, i) => { /* who is about to press a button is not disturbed */
+      const old = $('places').children[i];
+      if (old.innerHTML !== e.innerHTML) old.replaceChildren(...e.childNodes);
+    });
     aloud();
     again(JSON.parse(doc.getElementById('data').textContent).after);
   }

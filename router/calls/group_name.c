@@ -4,7 +4,8 @@
 #include <sodium.h>
 #include <string.h>
 
-#define VERSION   1
+#define VERSION   1 /* others are given up; */
+#define KEEPS     2 /* they are kept: older routers refuse the name */
 #define ONE_BYTES 16 /* segment, number, time of issue */
 #define PLAIN_MAX (2 + ONE_BYTES * PLACES_MAX)
 #define NONCE     crypto_aead_xchacha20poly1305_ietf_NPUBBYTES
@@ -22,7 +23,7 @@ static void seal_key(uint8_t key[32], const uint8_t mac[TOKEN_KEY_BYTES])
 
 void group_name_write(const struct places *p, const struct token_key *k, char out[GROUP_NAME_ROOM])
 {
-    uint8_t raw[RAW_MAX], plain[PLAIN_MAX] = { VERSION, (uint8_t)p->v[0].token.client }, key[32];
+    uint8_t raw[RAW_MAX], plain[PLAIN_MAX] = { p->keeps ? KEEPS : VERSION, (uint8_t)p->v[0].token.client }, key[32];
     uint8_t *at = plain + 2;
     unsigned long long n;
 
@@ -49,7 +50,7 @@ static bool unseal(uint8_t plain[PLAIN_MAX], size_t *len, const uint8_t *raw, si
                                                    key) != 0)
         return false;
     *len = got;
-    return got >= 2 + ONE_BYTES && (got - 2) % ONE_BYTES == 0 && plain[0] == VERSION &&
+    return got >= 2 + ONE_BYTES && (got - 2) % ONE_BYTES == 0 && (plain[0] == VERSION || plain[0] == KEEPS) &&
            plain[1] < CLIENT_NCLASSES;
 }
 
@@ -68,6 +69,7 @@ bool group_name_read(struct places *p, const struct token_key *k, struct slice t
         !(k->has_other && unseal(plain, &len, raw, n, k->other_mac)))
         return false;
     p->n = (uint8_t)((len - 2) / ONE_BYTES);
+    p->keeps = plain[0] == KEEPS;
     for (unsigned i = 0; i < p->n; i++) {
         struct token *t = &p->v[i].token;
         const uint8_t *at = plain + 2 + i * ONE_BYTES;

@@ -10,7 +10,7 @@
 
 /* 0-terminated. Each time another text. */
 void group_name_write(const struct places *p, const struct token_key *k, char out[GROUP_NAME_ROOM]);
-/* Fills the tokens of p, which is all zero. False: it is not ours. */
+/* Fills the tokens of p and its rule, which is all zero. False: it is not ours. */
 SQ_CHECK bool group_name_read(struct places *p, const struct token_key *k, struct slice text);
 
 #endif

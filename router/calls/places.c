@@ -10,6 +10,8 @@
 #include "router/calls/places_call.h"
 #include "router/calls/ticket.h"
 
+#define INSIDE_MS 30000
+
 /* ---- answers ---- */
 
 static const char *const states[] = { [PLACE_IS_UNKNOWN] = "unknown", [PLACE_IS_WAITING] = "waiting",
@@ -19,11 +21,21 @@ static const char *const states[] = { [PLACE_IS_UNKNOWN] = "unknown", [PLACE_IS_
 /* A place of a group leaves with all the others, or for the one that is admitted. */
 static const char *why_over(const struct places *p, const struct one_place *v)
 {
-    return v->reason == GONE_LEFT && places_first(p) < p->n ? "given_up" : api_gone_word(v->reason);
+    return v->reason == GONE_LEFT && !p->keeps && places_first(p) < p->n ? "given_up" : api_gone_word(v->reason);
 }
 
-static void put_place(struct router *r, struct buf *b, const struct places *p, unsigned i)
+static void put_pass(struct buf *b, const char *pass, size_t n, int64_t expires_s)
 {
+    ADD(b, ",\"pass\":\"");
+    buf_append(b, pass, n);
+    out_u64(b, "\",\"pass_expires_at\":", (uint64_t)expires_s);
+}
+
+static void put_place(const struct places_call *c, struct buf *b, unsigned i)
+{
+    struct router *r = c->r;
+    const struct places *p = &c->p;
+    const struct kept_pass *k = &c->pass[i];
     const struct one_place *v = &p->v[i];
     struct route_owner o;
     bool known = routes_owner(r->routes, v->token.seg, &o) == 0 && o.queue != NULL;
@@ -44,19 +56,22 @@ static void put_place(struct router *r, struct buf *b, const struct places *p, u
                     v->position != 0 ? api_eta_s(v->position, api_lane_stats(&t)) : -1);
     }
     out_id(b, ",\"ticket\":", v->token.seg, v->token.number);
+    if (k->n > 0)
+        put_pass(b, (const char *)c->passes.data + k->at, k->n, k->expires_s);
     ADD(b, "}");
 }
 
-/* The soonest of what its places were told; one that is unknown, or admitted at its join: soon. */
+/* The soonest of what its places were told; one that is unknown, or admitted at its join: soon. Of a group that
+ * keeps the others, one that is inside is looked at now and then, for its end. */
 static uint32_t poll_after(const struct places *p)
 {
-    uint32_t ms = UINT32_MAX;
+    uint32_t ms = p->keeps ? INSIDE_MS : UINT32_MAX;
 
     for (unsigned i = 0; i < p->n; i++) {
         const struct one_place *v = &p->v[i];
         uint32_t its = v->is == PLACE_IS_WAITING && v->poll_after_ms != 0 ? v->poll_after_ms : 1000;
 
-        if (v->is != PLACE_IS_OVER && its < ms)
+        if (v->is != PLACE_IS_OVER && !(p->keeps && v->is == PLACE_IS_ADMITTED) && its < ms)
             ms = its;
     }
     return ms;
@@ -77,26 +92,25 @@ static void put_group(struct places_call *c, const struct rflow *rf)
 {
     struct api_ans *a = &c->r->ans;
     struct buf *b = &a->body;
-    unsigned over = 0;
-    bool pass = rf != NULL && rf->pass != NULL;
+    unsigned n[PLACE_NIS] = { 0 };
+    bool pass = rf != NULL && rf->pass != NULL, in;
     char name[GROUP_NAME_ROOM];
 
     assert(c->p.step == PLACES_DONE);
     for (unsigned i = 0; i < c->p.n; i++)
-        over += c->p.v[i].is == PLACE_IS_OVER;
+        n[c->p.v[i].is]++;
+    in = pass || (c->p.keeps && n[PLACE_IS_ADMITTED] > 0 && n[PLACE_IS_ADMITTED] + n[PLACE_IS_OVER] == c->p.n);
     group_name_write(&c->p, &c->r->keys.token, name);
     api_ok(a, c->joins ? 201 : 200);
     out_word(b, "{\"group\":", name);
-    out_word(b, ",\"state\":", pass ? "admitted" : over == c->p.n ? "over" : "waiting");
+    out_word(b, ",\"state\":", in ? "admitted" : n[PLACE_IS_OVER] == c->p.n ? "over" : "waiting");
     ADD(b, ",\"places\":[");
     for (unsigned i = 0; i < c->p.n; i++)
-        put_place(c->r, b, &c->p, i);
+        put_place(c, b, i);
     ADD(b, "]");
     if (pass) {
-        ADD(b, ",\"pass\":\"");
-        buf_append(b, rf->pass, rf->pass_len);
-        out_u64(b, "\",\"pass_expires_at\":", (uint64_t)rf->flow.pass_expires_s);
-    } else if (over < c->p.n) {
+        put_pass(b, rf->pass, rf->pass_len, (int64_t)rf->flow.pass_expires_s);
+    } else if (n[PLACE_IS_OVER] < c->p.n) {
         out_u64(b, ",\"poll_after_ms\":", places_told(c));
     }
     ADD(b, "}");
@@ -130,7 +144,7 @@ static void put_answer(struct places_call *c, const struct rflow *rf)
 /* ---- the requests ---- */
 
 struct said { /* slices point into the request's bytes */
-    int64_t client;
+    int64_t client, others;
     struct slice group;
     uint8_t n;
     struct slice queue[PLACES_MAX];
@@ -155,11 +169,15 @@ static bool read_queues(const struct json_member *m, struct json_scan *s, void *
     return json_list(m, s, to, take_queue);
 }
 
+enum { SAID_OTHERS = 2 };
+
 static const struct json_member members[] = {
     { "queues", offsetof(struct said, n), 2, PLACES_MAX, read_queues, RANGE_UNSAID, NULL,
       " must be a list of 2 to 8 names of queues, each once" },
     { "group", offsetof(struct said, group), 1, NAME_MAX_LEN, json_visible, RANGE_UNSAID, NULL,
       " must be the name of a group of this router's configuration" },
+    { "others", offsetof(struct said, others), 0, 2, json_word, RANGE_UNSAID, group_others,
+      " must be give_up or keep" },
     { "client", offsetof(struct said, client), 0, CLIENT_NCLASSES, json_word, RANGE_UNSAID, join_clients,
       " must be browser, mobile or game" },
 };
@@ -178,6 +196,9 @@ static bool read_body(struct router *r, struct httpd_req *req, const struct http
     else if ((b->n == 0) == (b->group.n == 0))
         router_problem(r, req, API_BAD_REQUEST, "queues (a list of 2 to 8 names of queues) or group (a name "
                        "of the router's configuration), one of them");
+    else if (b->group.n > 0 && (has & 1u << SAID_OTHERS) != 0)
+        router_problem(r, req, API_BAD_REQUEST, "others is said of queues alone: a group's is in the router's "
+                       "configuration");
     else
         return true;
     return false;
@@ -212,6 +233,7 @@ static bool find_group(struct router *r, struct httpd_req *req, struct said *b)
     }
     for (size_t i = 0; i < g->queues.n; i++)
         b->queue[b->n++] = (struct slice){ v[i], strlen(v[i]) };
+    b->others = g->others;
     return true;
 }
 
@@ -251,6 +273,7 @@ static bool join(struct router *r, struct httpd_req *req, const struct http_req 
         !find_queues(r, req, &b, c))
         return false;
     c->client = (uint8_t)b.client;
+    c->p.keeps = b.others == GROUP_KEEPS;
     c->joins = true;
     return true;
 }

@@ -49,6 +49,18 @@ static void begin_one(struct places_call *c, struct rflow *rf, unsigned i)
     }
 }
 
+/* A pass is there during this call alone. */
+static void keep_pass(struct places_call *c, const struct rflow *rf)
+{
+    struct kept_pass *k = &c->pass[rf->place];
+
+    *k = (struct kept_pass){ c->passes.len, rf->pass_len, (int64_t)rf->flow.released_at_ms,
+                             (int64_t)rf->flow.pass_expires_s };
+    buf_append(&c->passes, rf->pass, rf->pass_len);
+    if (c->passes.failed) /* asked again it is told */
+        k->n = 0;
+}
+
 /* The flow of place i has ended; of a join also: what is to be undone, and why. */
 static void ended(struct places_call *c, unsigned i, const struct flow *f)
 {
@@ -129,6 +141,8 @@ static void answered(struct router *r, struct rflow *rf)
 
     (void)r;
     ended(c, rf->place, &rf->flow);
+    if (c->p.keeps && rf->flow.admitted && rf->pass != NULL)
+        keep_pass(c, rf);
     assert(c->pending > 0);
     if (--c->pending == 0)
         step(c, c->p.step == PLACES_TAKE ? rf : NULL);
@@ -164,6 +178,7 @@ struct places_call *places_new(struct router *r, struct httpd_req *req, places_t
 
 void places_free(struct places_call *c)
 {
+    buf_fini(&c->passes);
     free(c->page);
     free(c);
 }

@@ -31,6 +31,12 @@ struct places_call {
     uint8_t lane[PLACES_MAX]; /* a join's, as are these */
     char queue[PLACES_MAX][NAME_MAX_LEN + 1];
     struct places p;
+    struct kept_pass {     /* where the others are kept; n 0: none */
+        size_t at;         /* in passes */
+        uint16_t n;
+        int64_t released_at_ms, expires_s;
+    } pass[PLACES_MAX];
+    struct buf passes;
     places_tell tell;
     void *page;            /* owned; NULL: it is a call of the API */
 };

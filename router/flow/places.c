@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #define IS(x)   (1u << PLACE_IS_##x)
+#define ALL     ((1u << PLACE_NIS) - 1)
 #define NEITHER (IS(UNKNOWN) | IS(WAITING) | IS(INSIDE)) /* admitted, nor over */
 
 /* Bits of the places that are one of `set`. */
@@ -83,7 +84,9 @@ static void on(struct places *p)
     switch ((enum places_step)p->step) {
     case PLACES_LOOK:
     case PLACES_JOIN: /* all were joined; one may be in already (direct entry) */
-        if (first == p->n)
+        if (p->keeps && those(p, ALL & ~IS(UNKNOWN)) == 0)
+            go(p, PLACES_FAILED, 0);
+        else if (p->keeps || first == p->n)
             go(p, PLACES_DONE, 0);
         else
             go(p, PLACES_GIVE_UP, those(p, NEITHER));

@@ -1,5 +1,8 @@
 /* places.h: one person in several queues: who takes the first turn, and gives the others up. Pure.
  *
+ * A group that keeps the others is polled, and that is all: each place that is admitted has its pass told
+ * by its own poll, as if it stood alone. Below: one that gives them up.
+ *
  * No node arbitrates. Each place is a register that is written once, at its own segment, which
  * writes it down before it answers: it waits until either it is admitted (its pass was made, by a
  * poll), or it is over (given up, or however else). A router that finds one admitted does this, and
@@ -35,7 +38,7 @@ enum places_step {
     PLACES_FAILED, /* nothing was told; to be asked again */
 };
 
-enum place_is { PLACE_IS_UNKNOWN, PLACE_IS_WAITING, PLACE_IS_INSIDE, PLACE_IS_ADMITTED, PLACE_IS_OVER };
+enum place_is { PLACE_IS_UNKNOWN, PLACE_IS_WAITING, PLACE_IS_INSIDE, PLACE_IS_ADMITTED, PLACE_IS_OVER, PLACE_NIS };
 
 struct one_place {
     struct token token;
@@ -48,6 +51,7 @@ struct one_place {
 
 struct places {
     uint8_t n, step; /* enum places_step */
+    bool keeps;      /* the others, when one is admitted */
     uint8_t asks;    /* a bit for each place that is asked in this step */
     struct one_place v[PLACES_MAX];
 };

@@ -71,7 +71,7 @@ struct page_place { /* a line of several */
     const char *queue;
     const struct page_def *def; /* NULL: there is none */
     enum page_state state;      /* PAGE_WAITING, or why it is over; PAGE_UNAVAILABLE: not known now */
-    bool early, paused;
+    bool early, paused;         /* state PAGE_TURN: it may go in, and the others are kept */
     uint64_t position;          /* 0: not known */
     int64_t eta_s;              /* -1: not known */
     seg_id ticket_seg;
@@ -104,6 +104,7 @@ struct page_view {
     size_t claim_len;
     const struct page_place *places; /* PAGE_PLACES; */
     size_t n_places;
+    bool keeps;                 /* a turn does not end the others */
     const char *forms_to;       /* origins to which its forms may lead, each with a space before it; NULL: the target's */
     char *const *rooms;         /* PAGE_START: queues that it links to */
     size_t n_rooms;

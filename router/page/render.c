@@ -232,7 +232,23 @@ static void put_place_words(const struct page_lang *l, struct buf *b, const stru
         page_put_eta(l, b, o->eta_s);
 }
 
-static void put_place(const struct page_lang *l, struct buf *b, const struct page_place *o)
+/* In a page of its own: this one holds the other places. */
+static void put_enter(const struct page_lang *l, struct buf *b, const struct page_view *v,
+                      const struct page_place *o)
+{
+    const char *enter = page_text(l, PT_enter);
+
+    buf_printf(b, "<form method=\"post\" action=\"/q/%s/enter\" target=\"_blank\">"
+                  "<input type=\"hidden\" name=\"queue\" value=\"%s\">"
+                  "<input type=\"hidden\" name=\"return\" value=\"", v->queue, o->queue);
+    page_put_html(b, v->target, strlen(v->target));
+    buf_str(b, "\"><button class=\"main\">");
+    page_put_html(b, enter, strlen(enter));
+    buf_str(b, "</button></form>");
+}
+
+static void put_place(const struct page_lang *l, struct buf *b, const struct page_view *v,
+                      const struct page_place *o)
 {
     const char *title = page_words_for(o->def, l->tag).title;
     struct buf words = { 0 };
@@ -249,7 +265,10 @@ static void put_place(const struct page_lang *l, struct buf *b, const struct pag
     put_place_words(l, &words, o);
     buf_str(b, "<small>");
     page_put_html(b, (const char *)words.data, words.len);
-    buf_str(b, "</small></dd></div>");
+    buf_str(b, "</small>");
+    if (o->state == PAGE_TURN)
+        put_enter(l, b, v, o);
+    buf_str(b, "</dd></div>");
     b->failed |= words.failed;
     buf_fini(&words);
 }
@@ -257,7 +276,7 @@ static void put_place(const struct page_lang *l, struct buf *b, const struct pag
 static void set_places(const struct page *p, struct values *x, const struct page_view *v)
 {
     for (size_t i = 0; i < v->n_places; i++)
-        put_place(&p->lang[v->lang], &x->mem, &v->places[i]);
+        put_place(&p->lang[v->lang], &x->mem, v, &v->places[i]);
     made(x, PS_places);
     for (size_t i = 0; i < v->n_places; i++) {
         buf_str(&x->mem, i > 0 ? ", " : "");
@@ -329,7 +348,9 @@ static void set_words(const struct page *p, struct values *x, const struct page_
     page_put_message(&x->mem, v->message, &w);
     made(x, PS_message);
     x->v[PS_heading] = str(page_text(l, heading));
-    x->v[PS_say] = str(page_text(l, is_prequeue(v) ? PT_prequeue_say : states[v->state].say));
+    x->v[PS_say] = str(page_text(l, is_prequeue(v) ? PT_prequeue_say :
+                                    v->keeps       ? PT_places_keep :
+                                                     states[v->state].say));
     if (v->state == PAGE_EARLY && v->opens_ms != 0) {
         page_put_eta(l, &x->mem, opens_s(v));
         made(x, PS_opens);

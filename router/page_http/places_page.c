@@ -132,25 +132,30 @@ static uint8_t why_over(const struct places *p)
     return why;
 }
 
-static enum page_state state_of(const struct one_place *v)
+static enum page_state state_of(const struct one_place *v, bool pass)
 {
     return v->is == PLACE_IS_WAITING ? PAGE_WAITING
+           : pass                    ? PAGE_TURN
            : v->is == PLACE_IS_OVER  ? page_state_gone(v->reason)
                                      : PAGE_UNAVAILABLE;
 }
 
-static void fill(struct router *r, const struct one_place *v, struct page_place *o)
+static void fill(const struct places_call *c, unsigned i, struct page_place *o)
 {
+    struct router *r = c->r;
+    const struct one_place *v = &c->p.v[i];
     struct route_owner w;
     bool known = routes_owner(r->routes, v->token.seg, &w) == 0 && w.queue != NULL;
     const struct route_queue *q = known ? w.queue : NULL;
     struct api_ticket t = { .queue = q, .lane = known ? w.lane : 0, .position = v->position };
 
-    *o = (struct page_place){ .queue = known ? q->map.name : "", .state = state_of(v), .early = v->early,
+    *o = (struct page_place){ .queue = known ? q->map.name : "", .state = state_of(v, known && c->pass[i].n > 0), .early = v->early,
                               .eta_s = -1, .ticket_seg = v->token.seg, .ticket_number = v->token.number };
-    if (!known || v->is != PLACE_IS_WAITING)
+    if (!known)
         return;
     o->def = page_room_def(r, q);
+    if (v->is != PLACE_IS_WAITING)
+        return;
     o->paused = page_is_paused(q);
     if (v->position == 0)
         return;
@@ -165,11 +170,34 @@ static void show_places(struct places_call *c)
     struct page_place places[PLACES_MAX];
 
     for (unsigned i = 0; i < c->p.n; i++)
-        fill(c->r, &c->p.v[i], &places[i]);
+        fill(c, i, &places[i]);
     v.places = places;
     v.n_places = c->p.n;
+    v.keeps = c->p.keeps;
     v.poll_after_ms = places_told(c);
     put_page(c->r, &v, a);
+}
+
+/* Leads to the queue that was chosen, if its turn is still there; where the others are kept. */
+static void let_in_chosen(struct places_call *c)
+{
+    const struct page_ask *a = c->page;
+
+    for (unsigned i = 0; i < c->p.n; i++) {
+        const struct kept_pass *k = &c->pass[i];
+        struct route_owner o;
+        struct api_ticket t = { .pass = (const char *)c->passes.data + k->at, .pass_len = k->n,
+                                .released_at_ms = k->released_at_ms, .pass_expires_s = k->expires_s };
+
+        if (k->n == 0 || routes_owner(c->r->routes, c->p.v[i].token.seg, &o) != 0 || o.queue == NULL ||
+            o.queue->map.id != a->queue)
+            continue;
+        c->r->counts.page_enters++;
+        page_pass_cookie(c->r, a, o.queue, &t);
+        send_in(c->r, a, o.queue);
+        return;
+    }
+    page_send_back(c->r, a, "?r=1");
 }
 
 /* rf: the poll of the place whose turn it is. */
@@ -235,6 +263,8 @@ static void tell(struct places_call *c, const struct rflow *rf)
         let_in(c, rf);
     } else if (over == c->p.n) {
         show_over(c);
+    } else if (a->act == ACT_ENTER) {
+        let_in_chosen(c);
     } else if (a->posted) {
         page_send_back(c->r, a, "?r=1");
     } else {
@@ -320,6 +350,7 @@ static bool joins(struct asked *x)
             return false;
         }
     }
+    x->c->p.keeps = x->g->others == GROUP_KEEPS;
     x->c->client = CLIENT_BROWSER;
     x->c->joins = true;
     return true;
@@ -365,6 +396,23 @@ static bool get(struct asked *x)
     return false;
 }
 
+/* True: it is polled, and goes in where it was chosen. */
+static bool enters(struct asked *x)
+{
+    struct page_ask *a = x->c->page;
+    char name[NAME_MAX_LEN + 1];
+    int64_t n = page_member(x->form, "queue", name, sizeof(name));
+    const struct route_queue *q = n > 0 ? routes_queue(x->r->routes, name, (size_t)n) : NULL;
+
+    if (q == NULL) {
+        back(x, "?r=1");
+        return false;
+    }
+    a->act = ACT_ENTER;
+    a->queue = q->map.id;
+    return polls(x);
+}
+
 static bool post(struct asked *x, char form)
 {
     bool has;
@@ -374,6 +422,8 @@ static bool post(struct asked *x, char form)
         return false;
     }
     has = has_places(x);
+    if (form == 'e' && has && x->c->p.keeps)
+        return enters(x);
     if (form == 'l' && has && may_pass(x, LIMIT_POLL, x->c->p.n))
         x->c->leaves = true;
     else if (form == 'j' && has && has_flag(x->form, "door")) /* another tab has joined since */

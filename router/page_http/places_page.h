@@ -6,6 +6,7 @@
  *   GET with places     polls them; the first turn's pass goes into the cookie of passes, and the
  *                       browser to where that queue's page leads
  *   POST join, leave    of all of them
+ *   POST enter          of a group that keeps the others: goes where `queue` leads, whose turn is there
  *
  * With scripts deploy/page/places.js asks for the same page, and takes its places out of it. */
 #ifndef SEGQ_ROUTER_PLACES_PAGE_H

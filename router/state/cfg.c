@@ -40,12 +40,17 @@ static const struct cfg_key claim_key_keys[] = {
     { .key = NULL },
 };
 
+const char *const group_others[] = { "give_up", "keep", NULL };
+
 #define GROUP(name) .key = #name, .offset = offsetof(struct cfg_group, name)
 static const struct cfg_key group_keys[] = {
     { GROUP(name), .type = CFG_STR, .min = 1, .max = NAME_MAX_LEN, .reload = true,
       .help = "name of the group: its page is /q/NAME, if no queue has that name" },
     { GROUP(queues), .type = CFG_STRS, .min = 2, .max = PLACES_MAX, .reload = true,
       .help = "queues, each once; of two turns at once the first in this order is taken" },
+    { GROUP(others), .type = CFG_ENUM, .def = "give_up", .words = group_others, .reload = true,
+      .help = "what is done with the other places when one has its turn: give_up, or keep: each turn is "
+              "told when it comes" },
     { .key = NULL },
 };
 
@@ -135,7 +140,7 @@ const struct cfg_key router_keys[] = {
               "the other places are given up" },
     { K(groups), .type = CFG_OBJS, .def = "", .max = 64, .reload = true,
       .help = "groups of queues by name: their page /q/NAME shows all places of a person who stands in "
-              "each, and takes the first turn", .sub = group_keys, .size = sizeof(struct cfg_group) },
+              "each, and takes the first turn, or each", .sub = group_keys, .size = sizeof(struct cfg_group) },
     { K(verify_cache), .type = CFG_INT, .def = "16384", .min = 4, .max = 16777216,
       .help = "verified passes that are remembered, 540 bytes each" },
     { K(claim_keys), .type = CFG_OBJS, .def = "", .max = 16, .reload = true,

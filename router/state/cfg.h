@@ -17,8 +17,12 @@ struct cfg_claim_key { /* a key that claims may be signed with */
     char *public_key;  /* EdDSA */
 };
 
+enum group_others { GROUP_GIVES_UP, GROUP_KEEPS };
+extern const char *const group_others[];
+
 struct cfg_group { /* queues that one person joins at once */
     char *name;
+    int others; /* enum group_others: what is done with the other places at a turn */
     struct cfg_list queues; /* list of char * */
 };
 

@@ -7,7 +7,7 @@
 
 browser_install
 up --set away=0 --release-per-s 0.0001 --set 'router.allow_origins=*' --set poll_min=500ms --set poll_max=1s --set idle.game=10m --set idle.browser=10m \
-    --set 'router.groups=[{"name":"worlds","queues":["login","rides"]}]'
+    --set 'router.groups=[{"name":"worlds","queues":["login","rides"]},{"name":"kept","queues":["login","rides"],"others":"keep"}]'
 [ $# -gt 0 ] && shift
 browser_run page.js "$@"
 browser_run page_words.js "$@"

@@ -1,5 +1,5 @@
 // page_places.js: one page for a person in two lines, in a real browser, with scripts and without: the first turn
-// is taken, the other place is given up. Run by e2e_page.sh.
+// is taken, the other place is given up, or kept. Run by e2e_page.sh.
 'use strict';
 const k = require('./kit.js');
 const { claim, claimUntil } = k;
@@ -49,4 +49,23 @@ async function firstTurnOfTwo() {
   await bare.close();
 }
 
-k.main([firstTurnOfTwo]);
+async function eachTurnWhereOthersAreKept() {
+  const c = await k.visitor(), page = await c.newPage();
+  await page.goto(GROUP.replace('worlds', 'kept'));
+  claim('it says that the others are kept', (await page.locator('article').innerText()).includes('the other places stay yours'));
+  const here = (await ahead(page)).split(',').map(Number);
+  await operator('POST', RIDES + '/release?n=' + here[1]);
+  const enter = page.locator('#places button');
+  await claimUntil('a turn is shown beside the place that waits', async () => await enter.count() === 1);
+  claim('  and read aloud', (await page.locator('#live').textContent()).includes('It is your turn'));
+  await k.accessible(page, 'kept');
+  await k.shot(page, 'kept');
+  const [inside] = await Promise.all([c.waitForEvent('page'), enter.click()]);
+  await claimUntil('  it leads in, in a page of its own', () => inside.url() === k.ROUTER + '/v1/queues/login');
+  await k.release(here[0], here[0]);
+  await claimUntil('the other turn comes, too', async () => await enter.count() === 2);
+  claim('no errors, no policy broken: kept', c.wrong.length === 0, c.wrong.join('; '));
+  await c.close();
+}
+
+k.main([firstTurnOfTwo, eachTurnWhereOthersAreKept]);

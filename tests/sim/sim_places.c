@@ -1,5 +1,6 @@
 /* sim_places.c: I12: of a person's places in several queues at most one has its pass told, and one has,
- * if its turn came and the person comes for it. Several routers call at once, die amid a call, hear
+ * if its turn came and the person comes for it; of a group that keeps the others each has whose turn came,
+ * and no place is given up. Several routers call at once, die amid a call, hear
  * old news; messages are lost on their way and on their way back; turns lapse. Places are what a segment
  * makes of them (tests/unit/segment/test_commands.c has the real one): written down before it answers. */
 #include "tests/lib/criterion.h"
@@ -23,7 +24,9 @@ struct world {
     bool runs[ROUTERS];
     uint8_t left[ROUTERS]; /* asks of the step that have no answer yet */
     unsigned told;         /* a bit for each place whose pass was told */
-    bool came, faults;
+    unsigned turns;        /* a bit for each place that was admitted */
+    unsigned given_up;     /* places that calls have ended */
+    bool came, faults, keeps;
 };
 
 static bool chance(struct world *w, unsigned percent)
@@ -37,6 +40,7 @@ static void effect(struct world *w, unsigned i, enum places_step step, struct fl
     enum at *at = &w->at[i];
 
     *f = (struct flow){ .kind = FLOW_POLL, .todo = FLOW_DONE, .result = FLOW_OK };
+    w->given_up += step == PLACES_GIVE_UP || step == PLACES_LOSE;
     if (step == PLACES_GIVE_UP) {
         f->result = *at == ADMITTED ? FLOW_INSIDE : FLOW_OK;
         *at = *at == ADMITTED ? ADMITTED : OVER;
@@ -49,6 +53,7 @@ static void effect(struct world *w, unsigned i, enum places_step step, struct fl
         f->position = 1; /* a router may answer this from what it heard a while ago */
     } else {
         *at = ADMITTED;
+        w->turns |= 1u << i;
         f->admitted = w->came = true;
     }
 }
@@ -63,6 +68,8 @@ static void ended(struct world *w, unsigned r)
     w->runs[r] = p->step < PLACES_DONE;
     if (p->step == PLACES_DONE && was == PLACES_TAKE && places_first(p) < p->n)
         w->told |= 1u << places_first(p);
+    for (unsigned i = 0; w->keeps && p->step == PLACES_DONE && i < p->n; i++)
+        w->told |= (unsigned)(p->v[i].is == PLACE_IS_ADMITTED) << i;
 }
 
 static void one_ask(struct world *w, unsigned r)
@@ -83,7 +90,7 @@ static void one_ask(struct world *w, unsigned r)
 
 static void begin(struct world *w, unsigned r)
 {
-    w->call[r] = (struct places){ .n = (uint8_t)w->n };
+    w->call[r] = (struct places){ .n = (uint8_t)w->n, .keeps = w->keeps };
     places_begin(&w->call[r], PLACES_LOOK);
     w->left[r] = w->call[r].asks;
     w->runs[r] = true;
@@ -136,16 +143,25 @@ static void judge(const struct world *w, uint64_t seed)
     cr_assert_eq(admitted, w->came, "seed %lu: %u places are inside", (unsigned long)seed, admitted);
 }
 
-static unsigned one(uint64_t seed, bool faults)
+static void judge_kept(const struct world *w, uint64_t seed)
 {
-    struct world w = { .faults = faults };
+    cr_assert_eq(w->told, w->turns, "seed %lu: turns %x came, %x were told", (unsigned long)seed, w->turns, w->told);
+    cr_assert_eq(w->given_up, 0, "seed %lu: a place was given up", (unsigned long)seed);
+}
+
+static unsigned one(uint64_t seed, bool faults, bool keeps)
+{
+    struct world w = { .faults = faults, .keeps = keeps };
 
     rng_seed(&w.rng, seed);
     w.n = 2 + (unsigned)rng_below(&w.rng, PLACES_MAX - 1);
     for (unsigned i = 0; i < ROUNDS; i++)
         round_of(&w);
     last_call(&w);
-    judge(&w, seed);
+    if (keeps)
+        judge_kept(&w, seed);
+    else
+        judge(&w, seed);
     return w.came;
 }
 
@@ -156,6 +172,7 @@ Test(places, one_pass_of_several_places)
     unsigned came = 0;
 
     for (uint64_t seed = 1; seed <= seeds; seed++)
-        came += one(seed, false) + one(seed, true);
-    cr_expect_gt(came, seeds, "nobody's turn came");
+        for (unsigned i = 0; i < 4; i++)
+            came += one(seed, i & 1, i & 2);
+    cr_expect_gt(came, 2 * seeds, "nobody's turn came");
 }

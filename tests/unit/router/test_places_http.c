@@ -14,10 +14,12 @@ static void set_up(void)
 TestSuite(places_http, .init = set_up, .fini = teardown, .timeout = 60);
 
 /* Path of the group of these tickets of segment 1. */
+static bool keeps; /* its rule */
+
 static const char *group(unsigned n, const uint32_t *numbers)
 {
     static char path[20 + GROUP_NAME_ROOM] = "/v1/places/";
-    struct places p = { .n = (uint8_t)n };
+    struct places p = { .n = (uint8_t)n, .keeps = keeps };
 
     for (unsigned i = 0; i < n; i++)
         p.v[i].token = (struct token){ .seg = 1, .number = numbers[i], .issued_s = 1700000000 };
@@ -41,6 +43,46 @@ Test(places_http, the_first_turn_is_told_and_the_other_place_given_up)
     cr_expect_eq(w.drops, 1);
     cr_expect_eq(call("DELETE", group(2, both), ""), 204);
     cr_expect_eq(w.drops, 3);
+}
+
+Test(places_http, others_are_kept_where_the_group_says_so)
+{
+    static const uint32_t turn[] = { 41, N_ADMITTED }, turns[] = { N_ADMITTED, N_ADMITTED, N_GONE },
+                          away[] = { N_UNKNOWN, 41 };
+    static const char one[] = "\"state\":\"admitted\"", pass[] = "\"pass\":\"a.b.c\",\"pass_expires_at\":1700000300}";
+    const char *at;
+
+    keeps = true;
+    cr_expect_eq(call("GET", group(2, turn), ""), 200);
+    cr_expect_str_eq(str("state"), "waiting", "%s", got);
+    at = strstr(got, one);
+    cr_expect(at != NULL && strstr(at, pass) != NULL, "its place has the pass: %s", got);
+    cr_expect_eq(num("poll_after_ms"), 3000);
+    cr_expect_eq(call("GET", group(3, turns), ""), 200);
+    cr_expect_str_eq(str("state"), "admitted");
+    at = strstr(got, pass);
+    cr_expect(at != NULL && strstr(at + 1, pass) != NULL, "both are told: %s", got);
+    cr_expect_not_null(strstr(got, "no_show"));
+    cr_expect_eq(num("poll_after_ms"), 30000, "for its end");
+    cr_expect_null(json_object_get(js, "pass"));
+    cr_expect_eq(w.drops, 0);
+    cr_expect_eq(call("GET", group(2, away), ""), 200, "one line that cannot be reached: %s", got);
+    cr_expect_eq(call("DELETE", group(2, both), ""), 204);
+    cr_expect_eq(w.drops, 2);
+}
+
+Test(places_http, the_rule_is_said_of_queues)
+{
+#define JSON "Content-Type: application/json\r\n"
+    second_queue = true;
+    send_map(0, 6, QUEUE_OPEN, false);
+    UNTIL(routes_version(w.r->routes) == 6);
+    cr_expect_eq(call_with("POST", "/v1/places", JSON, "{\"queues\":[\"login\",\"rides\"],\"others\":\"drop\"}"), 400);
+    cr_expect_eq(call_with("POST", "/v1/places", JSON, "{\"group\":\"worlds\",\"others\":\"keep\"}"), 400);
+    cr_expect_eq(call_with("POST", "/v1/places", JSON, "{\"queues\":[\"login\",\"rides\"],\"others\":\"keep\"}"), 201);
+    cr_expect_eq(w.appends, 2);
+    keeps = false;
+    second_queue = false;
 }
 
 Test(places_http, a_name_that_is_not_ours_is_refused)

@@ -5,7 +5,7 @@
 #include "router/calls/group_name.h"
 
 static char *both_queues[] = { (char *)"login", (char *)"rides" };
-static struct cfg_group worlds[] = { { (char *)"worlds", { both_queues, 2 } } };
+static struct cfg_group worlds[] = { { (char *)"worlds", GROUP_GIVES_UP, { both_queues, 2 } } };
 
 static void set_up(void)
 {
@@ -37,7 +37,7 @@ static bool has(const char *text)
 static const char *places(uint32_t login, uint32_t rides)
 {
     static char line[100 + GROUP_NAME_ROOM];
-    struct places p = { .n = 2 };
+    struct places p = { .n = 2, .keeps = worlds[0].others == GROUP_KEEPS };
     size_t n = (size_t)sprintf(line, LOOKS "Cookie: a=b; segq_places=");
 
     p.v[0].token = (struct token){ .seg = 1, .number = login, .issued_s = 1700000000 };
@@ -96,6 +96,33 @@ Test(places_page, the_first_turn_is_taken)
     cr_expect(has("Location: /shop\r\n"));
     cr_expect_eq(ask("GET", "/q/worlds?return=https://evil.example/", places(41, N_ADMITTED), ""), 303);
     cr_expect(has("Location: /\r\n"));
+}
+
+Test(places_page, each_turn_is_shown_where_the_others_are_kept)
+{
+#define SAME "Sec-Fetch-Site: same-origin\r\n"
+    char line[300 + GROUP_NAME_ROOM];
+
+    worlds[0].others = GROUP_KEEPS;
+    cr_expect_eq(ask("GET", "/q/worlds?return=%2Fa%22b", places(41, N_ADMITTED), ""), 200);
+    cr_expect(has("Each turn is told here") && has(">login</dt><dd><b>41</b>"), "%s", got);
+    cr_expect(has("action=\"/q/worlds/enter\" target=\"_blank\"><input type=\"hidden\" name=\"queue\" value=\"rides\">"));
+    cr_expect(has("value=\"/a&quot;b\"><button class=\"main\">") && !has("value=\"login\""));
+    cr_expect(!has("segq_pass="));
+    snprintf(line, sizeof(line), SAME "%s", places(41, N_ADMITTED));
+    cr_expect_eq(ask("POST", "/q/worlds/enter", line, "queue=rides&return=/shop"), 303);
+    cr_expect(has("Location: /shop\r\n") && has("segq_pass=a.b.c"));
+    cr_expect_eq(ask("POST", "/q/worlds/enter", line, "queue=login"), 303);
+    cr_expect(has("Location: /q/worlds?r=1") && !has("segq_pass="), "it waits there");
+    cr_expect_eq(ask("POST", "/q/worlds/enter", line, "queue=nowhere"), 303);
+    cr_expect(!has("segq_pass="));
+    snprintf(line, sizeof(line), "Sec-Fetch-Site: cross-site\r\n%s", places(41, N_ADMITTED));
+    cr_expect_eq(ask("POST", "/q/worlds/enter", line, "queue=rides"), 403);
+    cr_expect_eq(w.drops, 0);
+    worlds[0].others = GROUP_GIVES_UP;
+    snprintf(line, sizeof(line), SAME "%s", places(41, N_ADMITTED));
+    cr_expect_eq(ask("POST", "/q/worlds/enter", line, "queue=rides"), 303);
+    cr_expect(has("Location: /q/worlds?r=1"), "there one is let in by the page itself");
 }
 
 Test(places_page, each_turn_leads_to_its_own_site)
@@ -190,10 +217,10 @@ Test(places_page, what_the_configuration_may_not_say)
     w.cfg.groups = (struct cfg_list){ v, 2 };
     cr_expect_eq(router_cfg_check(&w.cfg, &e), SQ_EINVAL);
     cr_expect_str_eq(e.text, "groups: \"worlds\" is there twice");
-    v[1] = (struct cfg_group){ (char *)"w/", { both_queues, 2 } };
+    v[1] = (struct cfg_group){ (char *)"w/", GROUP_GIVES_UP, { both_queues, 2 } };
     cr_expect_eq(router_cfg_check(&w.cfg, &e), SQ_EINVAL);
     cr_expect_str_eq(e.text, "groups: \"w/\" is not a valid name");
-    v[1] = (struct cfg_group){ (char *)"b", { twice, 2 } };
+    v[1] = (struct cfg_group){ (char *)"b", GROUP_GIVES_UP, { twice, 2 } };
     cr_expect_eq(router_cfg_check(&w.cfg, &e), SQ_EINVAL);
     cr_expect_str_eq(e.text, "groups: \"b\" has queue \"login\" twice");
     v[1].queues.v = odd;

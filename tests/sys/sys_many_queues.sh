@@ -37,7 +37,6 @@ cpu() { # clock ticks of all processes
     done
     echo $s
 }
-pid_of queuemng >/dev/null
 idle_share() { # percent of one core over two seconds; the pause is the measurement
     local a b
     a=$(cpu)

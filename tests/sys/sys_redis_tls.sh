@@ -123,6 +123,8 @@ releases_go_on "both authorities are read at HUP"
 wait_for 30 "a task is taken in" puts
 check "Redis gets one of another name" redis_takes wrong_name both
 away "another name" 'not for 127.0.0.1'
+check "Redis has its own again: the next fault is a new one, and said at once" redis_takes redis2 both
+releases_go_on "its name is right"
 check "Redis gets one that has lapsed" redis_takes late both
 away "a certificate that has lapsed" 'certificate has expired'
 check "Redis has a good one again" redis_takes redis2 both

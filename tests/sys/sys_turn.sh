@@ -14,7 +14,7 @@ answers() { admin PUT "/v1/admin/$1" "$2" | jq -r '.detail // ""'; } # PATH JSON
 detail() { check_eq "$1" "$(answers "$2" "$3")" "$4"; }              # "claim" PATH JSON DETAIL
 
 # ---- the definition
-line() { echo "{\"release_per_s\":50,\"state\":\"$1\",\"claim\":\"1s\",\"grace\":\"1s\",\"away\":\"0\",\"idle\":{\"game\":\"1s\"},\"direct_entry\":false,\"poll_max\":\"1s\",\"turn_notice\":{\"queue\":\"hook\",\"claim_window\":\"60s\"}}"; }
+line() { echo "{\"release_per_s\":50,\"state\":\"$1\",\"claim\":\"1s\",\"grace\":\"1s\",\"away\":\"0\",\"idle\":{\"game\":\"1s\",\"mobile\":\"1s\",\"browser\":\"1s\"},\"direct_entry\":false,\"poll_max\":\"1s\",\"turn_notice\":{\"queue\":\"hook\",\"claim_window\":\"60s\"}}"; }
 detail "an endpoint has to be there" queues/shop "$(line paused)" \
     "queue shop: turn_notice.queue: the tasks of queue hook are not calls: pool * has no endpoint"
 detail "it is" endpoints/hook "{\"url\":\"http://127.0.0.1:$T/told\",\"allow\":[\"127.0.0.0/8\"]}" ""

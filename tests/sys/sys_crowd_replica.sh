@@ -67,6 +67,7 @@ lose $((1 - head_node))
 wait_for 30 "its segments are given to the first" some_away
 wait_for 40 "and are whole" none_away
 kill -CONT "$(pid_of seg_cluster)"
+check "the rest is let in four times faster" "$BIN/segqctl" --dir "$C" queue set login release_per_s=$((N / 20))
 wait_for 200 "everybody has been let in" crowd_is_over
 judge_crowd
 check_eq "all of them, each once" "$(jq .admitted "$DIR/swarm.json")" "$N"

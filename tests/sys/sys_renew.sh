@@ -9,7 +9,7 @@ HOST=shop.example.org
 SHOP=$((PORT + 80))
 . "$here/fronts.sh"
 SECRET=gate-secret-0123456789
-TTL=14 MAX=70 # seconds
+TTL=14 MAX=48 # seconds
 (umask 077; echo $SECRET >"$DIR/secret"; echo "default \"$SECRET\";" >"$DIR/nginx_secret")
 helper python3 "$here/shop.py" "$SHOP" "$DIR/shop.log"
 up --routers 2 --seg-nodes 2 --capacity 200 --set mode=slots --set max_active=6 --set claim=10s \

@@ -3,9 +3,12 @@
 
 #include <string.h>
 
+#include "common/base/log.h"
 #include "common/recur/meter.h"
 #include "task/engine/apply.h"
 #include "task/keys/windows.h"
+
+#define LOG_MODULE "calendar"
 
 #define AGAIN_MS 60000 /* a zone that is not known here */
 #define SWEEP    8192 /* limiters that are looked at in a turn */
@@ -48,8 +51,11 @@ static int64_t look(struct engine *e, uint8_t at, struct window *w)
 
     if (!meter_is_over(&has, e->wall_at))
         return w->to_ms;
-    if (!meter_window_at(&next, rate_per_seconds(at % RATE_NPERS), &z, e->wall_at))
+    if (!meter_window_at(&next, rate_per_seconds(at % RATE_NPERS), &z, e->wall_at)) {
+        log_error("event=zone_unknown zone=%s do=\"install tzdata: tasks with rates of its calendar windows wait\"",
+                  z.name);
         return e->wall_at + AGAIN_MS;
+    }
     task_perform_sure(e, &(const struct trec){ .kind = TREC_WINDOW, .lo = at, .hi = w->no + 1,
                                                .wall = (uint64_t)next.from_ms, .entered = (uint64_t)next.to_ms,
                                                .lease = e->next_lease });

@@ -1,6 +1,7 @@
 /* test_task_calendar.c: calendar windows of rates of queues and keys. */
 #include "tests/unit/task/enginerig.h"
 
+#include "common/base/log.h"
 #include "common/recur/zones.h"
 #include "task/engine/calendar.h"
 #include "tests/lib/zonerig.h"
@@ -140,6 +141,38 @@ Test(task_calendar, days_are_those_of_the_zones_clocks)
         cr_expect_eq(take(&r), 10);
         rig_fini(&r);
     }
+}
+
+static unsigned unknown;
+
+static void on_line(void *ctx, enum log_level level, const char *line)
+{
+    (void)ctx;
+    unknown += level == LOG_ERROR && strstr(line, "event=zone_unknown zone=No/Where ") != NULL;
+}
+
+/* As in an image without tzdata, where the manager has it. */
+Test(task_calendar, a_zone_that_is_not_known_here_begins_nothing_and_is_said)
+{
+    struct task_rules rules = day(10);
+    struct enginerig r;
+
+    log_set_tap(on_line, NULL);
+    rig_at(&r, NOON, &rules);
+    cr_expect_eq(unknown, 0);
+    cr_assert_eq(engine_zone(&r.e, "No/Where", &(uint32_t){ 1u << BERLIN }), BERLIN + 1);
+    rules.windows = (uint64_t)(BERLIN + 1) << LIMIT_WINDOWS;
+    define(&r, &rules);
+    submit(&r, "t", 1);
+    cr_expect_eq(take(&r), 0);
+    cr_expect_eq(unknown, 1);
+    rig_advance(&r, 59999);
+    cr_expect_eq(unknown, 1, "%u", unknown);
+    rig_advance(&r, 1);
+    cr_expect_eq(take(&r), 0);
+    cr_expect_eq(unknown, 2, "each minute");
+    log_set_tap(NULL, NULL);
+    rig_fini(&r);
 }
 
 Test(task_calendar, one_of_more_than_a_window_runs_alone_in_its_turn)

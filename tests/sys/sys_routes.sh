@@ -49,8 +49,8 @@ check_eq "a stranger" "$(status_of -d '{"model":"small"}' "$R/v1/route/llm/echo/
 check_eq "  none of these came to a target" "$(seen /echo/3)" ''
 
 # ---- the next way
-goes() { # BEHIND PATH: a call of big arrives there
-    call "$2" '{"model":"big-1"}' >/dev/null
+goes() { # BEHIND PATH: a call of big arrives there; one that went where nothing answers is not waited for
+    call "$2" '{"model":"big-1"}' -H 'Prefer: wait=1' >/dev/null
     [ "$(seen "$2" | tail -n 1)" = "/$1$2" ]
 }
 admin POST /v1/admin/endpoints/paid/pause >/dev/null

@@ -271,19 +271,23 @@ def circles(graph):
 
 def symbols(obj, files):
     """file -> (defined, wanted) functions and data of its object."""
-    out = {}
-    for f in files:
-        o = f"{obj}/{f[:-2]}.o"
-        if not f.endswith(".c") or not os.path.exists(o):
+    objects = {f"{obj}/{f[:-2]}.o": f for f in files if f.endswith(".c")}
+    there = [o for o in objects if os.path.exists(o)]
+    out = {objects[o]: (set(), set()) for o in there}
+    if not there:
+        return out
+    of = {f"{o}:": objects[o] for o in there}
+    have = want = set()
+    # One process for all: it costs more to start than to read an object. One file alone has no heading.
+    for line in subprocess.run(["nm", "--", *there, there[0]], capture_output=True, text=True).stdout.splitlines():
+        if line in of:
+            have, want = out[of[line]]
             continue
-        have, want = set(), set()
-        for line in subprocess.run(["nm", o], capture_output=True, text=True).stdout.splitlines():
-            kind, name = line[17:18], line[19:].strip()
-            if kind in "TDBRVW":
-                have.add(name)
-            elif kind == "U":
-                want.add(name.split("@")[0])
-        out[f] = (have, want)
+        kind, name = line[17:18], line[19:].strip()
+        if kind and kind in "TDBRVW":
+            have.add(name)
+        elif kind == "U":
+            want.add(name.split("@")[0])
     return out
 
 

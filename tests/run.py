@@ -341,7 +341,7 @@ class Suite:
                 continue
             bench = name == "sys_bench"
             measures = bench or name == "sys_rehearse" and within is None
-            self.add(name, [f, f"build/{fl}/bin"], [self.tests(fl) if bench else self.bins(fl)], fl, real=True, busy=0.35,
+            self.add(name, [f, f"build/{fl}/bin"], [self.tests(fl) if bench else self.bins(fl)], fl, real=True, busy=0.2,
                      alone=measures, date=date, where=where, limit=1500, seconds=seconds)
 
     def sys(self, fl="rel", date=TODAY, where="", within=None):

@@ -67,7 +67,8 @@ pauses() {
     for paused in true false; do admin PATCH /v1/admin/pools/short "{\"paused\":$paused}" >/dev/null; done
 }
 again() { while sleep 0.1; do "$1"; done; }
-for loop in lives changes ends deaths pauses; do helper again $loop; done
+beside=()
+for loop in lives changes ends deaths pauses; do helper again $loop; beside+=("$H"); done
 drive_tasks 100000 --rate 25 --lease 2 --named 0.3 --extended 0.3 --nacked 0.2 --lapsed 0.1 --patience 300 --looks 1000 --seed points
 tasks_go_on "at first"
 
@@ -87,5 +88,6 @@ check "a failed write is not believed" grep -q event=journal_holding "$C"/logs/t
 for step in before_rename after_rename; do
     die_at snapshot.$step
 done
+for pid in "${beside[@]}"; do end_pid "$pid"; done # all points were met
 kill -USR1 "$driver" # no new ones: those that are there come to their end
 judge_tasks --tasks 500 --done 200

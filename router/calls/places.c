@@ -145,7 +145,7 @@ static void put_answer(struct places_call *c, const struct rflow *rf)
 
 struct said { /* slices point into the request's bytes */
     int64_t client, others;
-    struct slice group;
+    struct slice group, claim;
     uint8_t n;
     struct slice queue[PLACES_MAX];
 };
@@ -180,6 +180,8 @@ static const struct json_member members[] = {
       " must be give_up or keep" },
     { "client", offsetof(struct said, client), 0, CLIENT_NCLASSES, json_word, RANGE_UNSAID, join_clients,
       " must be browser, mobile or game" },
+    { "claim", offsetof(struct said, claim), 1, CLAIM_MAX_LEN, json_visible, RANGE_UNSAID, NULL,
+      " must be a JWT (header.payload.signature)" },
 };
 
 /* False: the body is not as it must be; that is answered. */
@@ -269,8 +271,10 @@ static bool join(struct router *r, struct httpd_req *req, const struct http_req 
 {
     struct said b;
 
-    if (!read_body(r, req, q, &b) || !find_group(r, req, &b) || !take_key(r, req, q->idempotency_key, c) ||
-        !find_queues(r, req, &b, c))
+    if (!read_body(r, req, q, &b) || !find_group(r, req, &b) || !take_key(r, req, q->idempotency_key, c))
+        return false;
+    c->claim = b.claim;
+    if (!find_queues(r, req, &b, c))
         return false;
     c->client = (uint8_t)b.client;
     c->p.keeps = b.others == GROUP_KEEPS;

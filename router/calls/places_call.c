@@ -21,7 +21,9 @@ static void begin_join(struct places_call *c, struct rflow *rf, unsigned i)
     assert(q != NULL); /* looked up in this turn */
     memset(&b, 0, offsetof(struct join_body, claim));
     b.client = c->client;
-    if (c->key.n > 0)
+    b.subject_len = c->subject_len;
+    memcpy(b.subject, c->subject, c->subject_len);
+    if (c->subject_len == 0 && c->key.n > 0)
         join_by_key(c->r, q, &b, c->key);
     join_flow(c->r, rf, q, &b, c->lane[i]);
 }
@@ -118,6 +120,8 @@ static void step(struct places_call *c, const struct rflow *rf)
             c->pending--;
             continue;
         }
+        if (c->p.step == PLACES_JOIN && c->failed == 0 && !c->p.keeps)
+            places_old_first(&c->p, c->fresh);
         if (c->p.step < PLACES_DONE)
             places_next(&c->p);
         if (c->p.step >= PLACES_DONE) {
@@ -200,8 +204,9 @@ void places_run(struct places_call *c)
 /* ---- what is asked ---- */
 
 /* Why the queue is in no group; NULL: it may be, with this lane. */
-static const char *unfit(struct router *r, const struct route_queue *q, enum api_problem *p, unsigned *lane)
+static const char *unfit(struct places_call *c, const struct route_queue *q, enum api_problem *p, unsigned *lane)
 {
+    struct router *r = c->r;
     struct join_body b;
     const char *why = NULL;
 
@@ -219,8 +224,14 @@ static const char *unfit(struct router *r, const struct route_queue *q, enum api
     if (!challenge_is_free(q))
         return "it asks for challenges or looks for suspects, which a group cannot answer";
     memset(&b, 0, offsetof(struct join_body, claim));
+    b.claim_len = (uint16_t)c->claim.n;
+    memcpy(b.claim, c->claim.n > 0 ? c->claim.p : "", c->claim.n);
     if (join_lane(r, q, &b, lane, &why) < 0)
-        return why != NULL ? why : "it needs a claim, which a group does not have";
+        return why != NULL ? why : "it needs a claim";
+    if (b.replaces)
+        return "the claim replaces a ticket, which a group does not";
+    c->subject_len = b.subject_len;
+    memcpy(c->subject, b.subject, b.subject_len);
     return NULL;
 }
 
@@ -228,7 +239,7 @@ const char *places_add(struct places_call *c, struct slice name, enum api_proble
 {
     const struct route_queue *q = routes_queue(c->r->routes, name.p, name.n);
     unsigned lane = 0;
-    const char *why = unfit(c->r, q, p, &lane);
+    const char *why = unfit(c, q, p, &lane);
 
     assert(c->p.n < PLACES_MAX);
     if (why != NULL)

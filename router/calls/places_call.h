@@ -25,6 +25,9 @@ struct places_call {
     uint8_t failed;        /* a join: the first place that it did not get, + 1; 0: none */
     uint8_t fresh;         /* a join: a bit for each place that was not there before */
     struct flow why;       /* flow of that one */
+    struct slice claim;    /* ref: a join's, of the request's bytes; n 0: none */
+    uint8_t subject_len;   /* a join's, of its claim; 0: none */
+    char subject[SUBJECT_MAX_LEN];
     struct slice key;      /* a join's Idempotency-Key; key_text */
     uint8_t client;
     char key_text[JOIN_KEY_MAX];

@@ -33,6 +33,19 @@ unsigned places_first(const struct places *p)
     return i;
 }
 
+void places_old_first(struct places *p, uint8_t fresh)
+{
+    struct places was = *p;
+    unsigned n = 0;
+
+    assert(p->step == PLACES_JOIN);
+    for (unsigned turn = 0; turn < 2; turn++)
+        for (unsigned i = 0; i < p->n; i++)
+            if ((fresh >> i & 1u) == turn)
+                p->v[n++] = was.v[i];
+    assert(n == p->n);
+}
+
 static void left(struct one_place *v, const struct flow *f)
 {
     if (f->result == FLOW_OK || f->result == FLOW_GONE) {

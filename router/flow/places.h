@@ -58,6 +58,9 @@ struct places {
 
 /* The first step, whose asks are all n places. */
 void places_begin(struct places *p, enum places_step step);
+/* All were joined, of which `fresh` (a bit each) were not there before: the others come first, for one of these
+ * may have its pass told. */
+void places_old_first(struct places *p, uint8_t fresh);
 /* The flow of place i has ended. */
 void places_said(struct places *p, unsigned i, const struct flow *f);
 /* All asks of the step are answered: goes on to the next one that asks something, or to an end. */

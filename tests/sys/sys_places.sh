@@ -4,8 +4,10 @@
 # place is given up.
 . "$(dirname "$0")/lib.sh"
 
+printf '%s\n' "$(printf 's%.0s' {1..40})" >"$DIR/claim.key" && chmod 600 "$DIR/claim.key"
 up --routers 2 --seg-nodes 2 --task-nodes 0 --release-per-s 100 --set away=0 --set pass_ttl=10m --set claim=5m \
-    --set state=paused --set router.join_groups=true
+    --set state=paused --set router.join_groups=true \
+    --set router.claim_keys="[{kid: shop, alg: HS256, secret_file: $DIR/claim.key}]"
 CTL=("$BIN/segqctl" --dir "$C")
 check "there is a second queue" "${CTL[@]}" queue add rides state=paused claim=5m pass_ttl=10m away=0
 is_there() { [ "$(status_of "$R/v1/queues/rides")" = 200 ] && [ "$(status_of "$R2/v1/queues/rides")" = 200 ]; }
@@ -45,6 +47,25 @@ L=$(join | field group)
 check_eq "one leaves" "$(status_of -X DELETE "$R2/v1/places/$L")" 204
 has_left() { [ "$(look "$L" | jq -c '[.state, (.places[] | .reason)]')" = '["over","left","left"]' ]; }
 wait_for 5 "  all of them, as the other router hears" has_left
+
+# ---- one person, by the claim of the operator's back end: one group, whoever asks
+named() { # name router
+    local claim
+    claim=$(python3 - "$1" "$(cat "$DIR/claim.key")" <<'END'
+import base64, hashlib, hmac, json, sys, time
+def part(b): return base64.urlsafe_b64encode(b).rstrip(b"=")
+said = {"aud": ["login", "rides"], "lane": "default", "sub": sys.argv[1], "exp": int(time.time()) + 60}
+text = part(b'{"alg":"HS256","kid":"shop"}') + b"." + part(json.dumps(said).encode())
+print((text + b"." + part(hmac.new(sys.argv[2].encode(), text, hashlib.sha256).digest())).decode())
+END
+    )
+    join "{\"queues\":[\"login\",\"rides\"],\"claim\":\"$claim\"}" "$2"
+}
+N=$(named anna "$R")
+check_eq "with a claim a person has one group, at both routers" "$(named anna "$R2" | jq -c '[.places[].ticket]')" \
+    "$(jq -c '[.places[].ticket]' <<<"$N")"
+check_eq "  another one has another" "$(named bob "$R2" | jq -c '[.places[].ticket | inside("'"$(jq -r '[.places[].ticket] | join(" ")' <<<"$N")"'")]')" "[false,false]"
+for who in anna bob; do http -X DELETE "$R/v1/places/$(named "$who" "$R" | field group)" >/dev/null; done
 
 # ---- both turns at once, and kill -9 of both nodes before anybody asks
 turn login

@@ -43,6 +43,38 @@ Test(claim_http, a_good_claim_opens_its_lane)
     cr_expect_eq(w.r->counts.claims, 3);
 }
 
+/* Joins login and rides with a claim; aud, more: as JSON. */
+static int join_both(const char *aud, const char *more)
+{
+    char payload[500], body[3000];
+
+    w.cfg.join_groups = true;
+    second_queue = true;
+    send_map(0, 6, QUEUE_OPEN, false);
+    UNTIL(routes_version(w.r->routes) == 6);
+    snprintf(payload, sizeof(payload), "{\"aud\":%s,\"lane\":\"default\",\"exp\":%lld%s}", aud,
+             (long long)router_wall_s() + 60, more);
+    snprintf(body, sizeof(body), "{\"queues\":[\"login\",\"rides\"],\"claim\":\"%s\"}",
+             claim_text("{\"alg\":\"HS256\",\"kid\":\"shop\"}", payload, NULL));
+    return call_with("POST", "/v1/places", "Content-Type: application/json\r\nIdempotency-Key: 0123456789abcdef\r\n", body);
+}
+
+Test(claim_http, a_claim_names_the_person_of_a_group)
+{
+    cr_expect_eq(join_both("[\"login\",\"rides\"]", ",\"sub\":\"anna\""), 201, "%s", got);
+    cr_expect_eq(w.appends, 2);
+    cr_expect_str_eq(w.last_subject, "anna", "a key is not needed");
+    cr_expect_eq(join_both("\"login\"", ",\"sub\":\"anna\""), 403);
+    cr_expect_str_eq(str("detail"), "none of the queues was joined, for rides: the claim is not for this queue (aud)");
+    cr_expect_eq(join_both("[\"login\",\"rides\"]", ",\"replaces\":\"" "0000000000000000000000000000000000000000000000000000000" "\""), 403);
+    cr_expect_eq(w.appends, 2);
+    cr_expect_eq(join_both("[\"login\",\"rides\"]", ",\"sub\":\"known\""), 201, "%s", got);
+    cr_expect_eq(w.drops, 0, "places of that name are found");
+    cr_expect_eq(join_both("[\"login\",\"rides\"]", ""), 201);
+    cr_expect_eq(strlen(w.last_subject), 33, "without a name by the key");
+    second_queue = false;
+}
+
 Test(claim_http, a_refused_claim_is_told_why)
 {
     static const struct {

@@ -85,6 +85,17 @@ Test(places_http, the_rule_is_said_of_queues)
     second_queue = false;
 }
 
+Test(places_http, places_that_were_there_come_first)
+{
+    struct places p = { .n = 4, .step = PLACES_JOIN };
+
+    for (unsigned i = 0; i < 4; i++)
+        p.v[i].token.number = i;
+    places_old_first(&p, 0x5);
+    cr_expect(p.v[0].token.number == 1 && p.v[1].token.number == 3);
+    cr_expect(p.v[2].token.number == 0 && p.v[3].token.number == 2);
+}
+
 Test(places_http, a_name_that_is_not_ours_is_refused)
 {
     static const char odd[] = "AA.%00=";

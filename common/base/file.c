@@ -35,7 +35,8 @@ int file_make_dir(const char *path, unsigned mode, struct err *e)
     return err_set(e, SQ_ESYS, "make %s: %s", path, strerror(errno));
 }
 
-int file_sync_dir(const char *dir)
+/* A renamed file is only there for good once its folder is synced; 0 or SQ_ESYS. */
+static int file_sync_dir(const char *dir)
 {
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int rc = fd < 0 || fsync(fd) < 0 ? SQ_ESYS : 0;

@@ -9,8 +9,6 @@
 SQ_CHECK int file_write_all(int fd, const void *p, size_t n);
 /* The folder is there; mode is for a new one. Its parent must be there. */
 SQ_CHECK int file_make_dir(const char *path, unsigned mode, struct err *e);
-/* A renamed file is only there for good once its folder is synced; 0 or SQ_ESYS. */
-SQ_CHECK int file_sync_dir(const char *dir);
 
 /* The file has these bytes, mode 0600, and the owner of before, or us: at once, by a rename. */
 SQ_CHECK int file_replace(const char *path, const void *p, size_t n, struct err *e);

@@ -87,7 +87,8 @@ static bool port_ok(const char *s)
 }
 
 /* Text in a CSP and before a path must not be able to be anything else. */
-bool page_origin_ok(const char *s)
+/* "http://host", "https://host:port", nothing behind it, small letters. */
+static bool page_origin_ok(const char *s)
 {
     size_t at = strncmp(s, "https://", 8) == 0 ? 8 : strncmp(s, "http://", 7) == 0 ? 7 : 0;
     size_t i = at;
@@ -137,7 +138,8 @@ bool page_text_ok(const char *s)
     return true;
 }
 
-bool page_style_ok(const char *s)
+/* True: stays inside of <style>; or NULL */
+static bool page_style_ok(const char *s)
 {
     for (const char *p = s; p != NULL && *p != '\0'; p++)
         if (((unsigned char)*p < 0x20 && *p != '\n' && *p != '\t' && *p != '\r') || *p == 0x7f)

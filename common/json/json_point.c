@@ -6,7 +6,8 @@
 
 /* ---- pointers ---------------------------------------------------------------------- */
 
-const char *json_pointer_wrong(struct slice pointer)
+/* NULL, or what is wrong with a pointer: "", or parts that each begin with a slash. */
+static const char *json_pointer_wrong(struct slice pointer)
 {
     if (pointer.n > JSON_POINTER_MAX)
         return "a pointer has at most 256 bytes";

@@ -20,8 +20,6 @@ enum json_point { /* numbers are those of records and of the wire: never changed
     JSON_POINT_LONG,     /* more bytes than are allowed, or no memory */
 };
 
-/* NULL, or what is wrong with a pointer: "", or parts that each begin with a slash. */
-const char *json_pointer_wrong(struct slice pointer);
 /* The bytes of the value at the pointer, as they stand in `text`. Strings are compared decoded. */
 enum json_point json_point(struct slice text, struct slice pointer, struct slice *value);
 

@@ -61,7 +61,7 @@ enum role role_of_word(const char *word)
 /* ---- patterns --------------------------------------------------------------------- */
 
 /* Names have letters, digits and these; a star is the only other one that means something. */
-bool pattern_ok(const char *p)
+static bool pattern_ok(const char *p)
 {
     size_t n = strspn(p, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:*");
 

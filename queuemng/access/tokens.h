@@ -115,7 +115,6 @@ void access_remove(struct access_file *f, struct access_token *t);
 #define TOKEN_HASH_CAP (sizeof(TOKEN_HASH) + 64)
 void access_hash(const char *token, size_t n, char hash[TOKEN_HASH_CAP]);
 
-bool pattern_ok(const char *pattern);
 bool pattern_matches(const char *pattern, const char *text);
 bool patterns_match(const struct cfg_list *patterns, const char *text); /* any of them does */
 bool patterns_match_all(const struct cfg_list *patterns); /* any is a star alone */

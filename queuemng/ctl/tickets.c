@@ -75,7 +75,9 @@ int signer_read(struct signer *s, const char *text, const char *path, struct err
     return 0;
 }
 
-int signer_load(struct signer *s, const char *path, struct err *e)
+/* From a file that its owner alone may read: one line with the secret (HS256), or an Ed25519
+ * private key in PEM. SQ_EINVAL: it is something else; e never has anything of the key. */
+static int signer_load(struct signer *s, const char *path, struct err *e)
 {
     char text[SIGNER_TEXT_MAX + 1];
     int rc = keys_password(text, sizeof(text), path, e);

@@ -31,9 +31,6 @@ struct claim_said { /* refs; NULL: the claim does not say it */
     int64_t now_s, expires_s;
 };
 
-/* From a file that its owner alone may read: one line with the secret (HS256), or an Ed25519
- * private key in PEM. SQ_EINVAL: it is something else; e never has anything of the key. */
-SQ_CHECK int signer_load(struct signer *s, const char *path, struct err *e);
 /* The same of the file's text. */
 SQ_CHECK int signer_read(struct signer *s, const char *text, const char *path, struct err *e);
 /* The JWT; the caller frees it. NULL: no memory, or a text that is not UTF-8. */

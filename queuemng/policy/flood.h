@@ -13,7 +13,6 @@
 
 #define FLOOD_FIERCE 8
 #define FLOOD_CALM_S 30
-#define FLOOD_LEVELS 2
 
 enum flood_why { FLOOD_CALM, FLOOD_BY_HAND, FLOOD_JOINS };
 

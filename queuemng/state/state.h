@@ -78,7 +78,6 @@ struct mng {
     struct mnode **node; /* by no - 1; owned */
     uint32_t n_nodes;
     uint64_t members_version; /* 0: the directory has never had a member */
-    bool nodes_changed;  /* the map's node list */
     struct list routers; /* mrouter.in; owned */
     struct list queues;  /* mqueue.in_all: by map_version, oldest first; owned */
     struct map queue_by_id, seg_by_id, peer_node, peer_router;

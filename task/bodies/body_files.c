@@ -31,12 +31,12 @@ static uint64_t sum_of(const void *p, size_t n, const uint8_t key[16])
     return le64_get(out);
 }
 
-void body_name(char out[BODY_NAME_MAX], uint32_t file)
+static void body_name(char out[BODY_NAME_MAX], uint32_t file)
 {
     snprintf(out, BODY_NAME_MAX, "body-%08" PRIx32, file);
 }
 
-bool body_name_parse(const char *text, uint32_t *file)
+static bool body_name_parse(const char *text, uint32_t *file)
 {
     char again[BODY_NAME_MAX];
 
@@ -280,7 +280,8 @@ int body_files_write(struct body_files *f, struct body_file *one, uint64_t at, c
     return 0;
 }
 
-int body_files_remove(struct body_files *f, struct body_file *one)
+/* Closed first. -errno: it stays, to be tried again. */
+static int body_files_remove(struct body_files *f, struct body_file *one)
 {
     char name[BODY_NAME_MAX];
     int rc;

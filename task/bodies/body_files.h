@@ -47,8 +47,6 @@ static inline struct body_place body_place_of(uint64_t ref)
                                 ((uint32_t)ref & 0xffff) * BODY_UNIT };
 }
 
-void body_name(char out[BODY_NAME_MAX], uint32_t file);
-bool body_name_parse(const char *text, uint32_t *file);
 void body_key_make(struct body_key *k, const char *node, uint32_t file);
 /* Writes body_len(n) bytes. */
 void body_seal(uint8_t *out, const struct body_key *k, uint32_t at, const uint8_t *p, uint32_t n);
@@ -97,8 +95,6 @@ SQ_CHECK int body_files_read(struct body_files *f, struct body_file *one,
 /* n bytes at `at`; opens the file for it. It is unsynced then. */
 SQ_CHECK int body_files_write(struct body_files *f, struct body_file *one, uint64_t at,
                               const uint8_t *p, size_t n);
-/* Closed first. -errno: it stays, to be tried again. */
-SQ_CHECK int body_files_remove(struct body_files *f, struct body_file *one);
 
 /* ---- which files go, and which are to be emptied first; not the one that is written -- */
 

@@ -5,7 +5,8 @@
 #define LACKED_MS   1000
 #define SLOTS_ANY   1000 /* where the definition has no bound: descriptors have one */
 
-uint64_t endpoint_bound(const struct endpoint *ep)
+/* Slots, without adaptive limit, readings and ramp. */
+static uint64_t endpoint_bound(const struct endpoint *ep)
 {
     return ep->def.max_concurrent == ENDPOINT_ANY ? SLOTS_ANY : ep->def.max_concurrent;
 }

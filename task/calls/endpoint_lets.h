@@ -78,8 +78,7 @@ bool endpoint_lacks_share(const struct endpoint *ep, msec_t now);
 void endpoint_leaves(struct endpoint *ep, uint64_t attempts, msec_t until);
 uint64_t endpoint_left(struct endpoint *ep, msec_t now);
 
-/* Slots: without adaptive limit, readings and ramp; with them. */
-uint64_t endpoint_bound(const struct endpoint *ep);
+/* Slots, with adaptive limit, readings and ramp. */
 uint64_t endpoint_slots_now(const struct endpoint *ep, msec_t now);
 bool endpoint_is_adaptive(const struct endpoint *ep);
 struct adaptive_rules endpoint_adaptive_rules(const struct endpoint *ep);

@@ -98,16 +98,7 @@ static void begin(struct tasktab *t, const struct follower *f, const struct call
 
     m->part = f->part;
     m->no = f->no;
-    m->status = a->status;
-    m->content_type = arena_strdup(&out->mem, a->type);
-    m->fields = (struct bytes_of){ (uint32_t)a->fields.n, arena_memdup(&out->mem, a->fields.p, a->fields.n) };
-    m->fields_cut = a->fields_cut || m->fields.p == NULL;
-    m->sized = a->sized;
-    m->length = a->says;
-    if (m->content_type == NULL)
-        m->content_type = "";
-    if (m->fields.p == NULL)
-        m->fields.n = 0;
+    tasktab_answer_head(m, a, &out->mem);
     tasktab_weigh(f->peer, m->fields.n, out);
 }
 

@@ -61,16 +61,7 @@ static void begin(struct tasktab *t, struct going_call *g, const struct call_ans
 
     m->part = g->part;
     m->no = g->no;
-    m->status = a->status;
-    m->content_type = arena_strdup(&out->mem, a->type);
-    m->fields = (struct bytes_of){ (uint32_t)a->fields.n, arena_memdup(&out->mem, a->fields.p, a->fields.n) };
-    m->fields_cut = a->fields_cut;
-    m->sized = a->sized;
-    m->length = a->says;
-    if (m->content_type == NULL)
-        m->content_type = "";
-    if (m->fields.p == NULL)
-        m->fields.n = 0;
+    tasktab_answer_head(m, a, &out->mem);
     if (a->n > 0)
         add_bytes(g, m, a->body, a->n, out);
     weigh(t, g, m, out);

@@ -81,3 +81,17 @@ void tasktab_link(struct tasktab *t, struct task_now now, peer_no no, uint64_t h
         if (x->life == PART_OWNED)
             x->due = ms_min(x->due, now.ms);
 }
+
+void tasktab_answer_head(struct msg_task_piece *m, const struct call_answer *a, struct arena *mem)
+{
+    m->status = a->status;
+    m->content_type = arena_strdup(mem, a->type);
+    m->fields = (struct bytes_of){ (uint32_t)a->fields.n, arena_memdup(mem, a->fields.p, a->fields.n) };
+    m->fields_cut = a->fields_cut || m->fields.p == NULL;
+    m->sized = a->sized;
+    m->length = a->says;
+    if (m->content_type == NULL)
+        m->content_type = "";
+    if (m->fields.p == NULL)
+        m->fields.n = 0;
+}

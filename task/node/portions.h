@@ -34,4 +34,7 @@ void tasktab_hold_call(struct tpeer *p, struct going_call *g);
 void tasktab_unhold(struct going_call *g);
 void tasktab_unhold_all(struct tpeer *p);
 
+/* Writes the head of an answer, as its target gave it, into its first piece. Without memory: fields_cut. */
+void tasktab_answer_head(struct msg_task_piece *m, const struct call_answer *a, struct arena *mem);
+
 #endif

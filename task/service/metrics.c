@@ -1,6 +1,8 @@
 /* metrics.c: the node's figures for Prometheus. Cores count; this file names. */
 #include "task/service/metrics.h"
 
+#include <string.h>
+
 #include "common/base/metrics.h"
 #include "common/journal/keeper.h"
 #include "common/node/node.h"
@@ -13,87 +15,67 @@
 
 #define ROW(name, kind, member, help) METRIC_ROW("segq_task_" name, kind, ROW_OF, member, help)
 
-/* Calls, their endpoints, and the targets of those that have several, a family after the other. */
-static void by_endpoint(struct buf *b, const struct endpoint *ep, const char *name, uint64_t v)
+/* ---- calls: endpoints, and the targets of those that have several ---- */
+
+struct call_view { /* of an endpoint, or of a target */
+    const struct endpoint *ep;
+    struct endpoint_counts n;
+    uint64_t in_flight, held, breaker, reading, adaptive;
+    bool unusable, draining;
+};
+
+#define ROW_OF struct call_view
+static const struct metric_row endpoint_rows[] = {
+    ROW("calls_in_flight", GAUGE, in_flight, "Calls that may be at their target"),
+    ROW("calls_held", GAUGE, held,
+        "Slots held without a call of this process: a pending one, or one whose end nobody knows"),
+    ROW("calls_sent_total", COUNTER, n.sent, "Calls sent"),
+    ROW("calls_units_total", COUNTER, n.units, "Units (cost) of calls that began"),
+    ROW("calls_cut_total", COUNTER, n.cut,
+        "Calls whose connection was closed, since their task was cancelled by force"),
+    ROW("endpoint_breaker", GAUGE, breaker,
+        "0: calls go; 1: none go, since the target is not well; 2: some try"),
+    ROW("endpoint_reading", GAUGE, reading,
+        "Page of metrics of an endpoint with a url of its own: as segq_task_target_reading"),
+    ROW("endpoint_adaptive", GAUGE, adaptive,
+        "Calls at once that the target is thought to bear; 0: adaptive is off"),
+    ROW("endpoint_unusable", GAUGE, unusable,
+        "1: it cannot be called as it is defined (segqctl endpoint list says why)"),
+};
+/* Bounded by definitions: TARGETS_MAX each. */
+static const struct metric_row target_rows[] = {
+    ROW("target_in_flight", GAUGE, in_flight, "Calls that may be at this target of an endpoint"),
+    ROW("target_sent_total", COUNTER, n.sent, "Calls sent to it"),
+    ROW("target_failed_total", COUNTER, n.failed, "Calls that ended as if it was not well"),
+    ROW("target_units_total", COUNTER, n.units, "Units (cost) of calls to it that began"),
+    ROW("target_breaker", GAUGE, breaker, "0: calls go; 1: none go, since it is not well; 2: some try"),
+    ROW("target_affine_total", COUNTER, n.affine, "Calls that went to it by affinity"),
+    ROW("target_astray_total", COUNTER, n.astray,
+        "Calls that affinity wanted at it, and that went to another, since it had no room"),
+    ROW("target_reading", GAUGE, reading, "Its page of metrics: 0: none is read; 1: open; 2: fewer slots; "
+        "3: closed; 4: it cannot be read, and does not count"),
+    ROW("target_draining", GAUGE, draining, "1: no call to it begins, by its definition"),
+};
+#undef ROW_OF
+
+typedef void (*view_fn)(void *ctx, const void *view);
+
+static void view_calls(const struct endpoint *ep, view_fn fn, void *ctx)
 {
-    const char *const labels[] = { "endpoint", ep->name, NULL };
+    bool down = ep->def.tripped || (ep->def.targets && endpoint_is_down(ep));
+    struct call_view v = {
+        .ep = ep,
+        .n = ep->n,
+        .in_flight = ep->of == NULL ? ep->in_flight : u64_max(ep->in_flight, ep->running),
+        .held = endpoint_held(ep),
+        .breaker = down ? BREAKER_OPEN : ep->def.targets ? BREAKER_CLOSED : ep->breaker.state,
+        .reading = ep->reading,
+        .adaptive = endpoint_adaptive(ep),
+        .unusable = endpoint_unusable(ep)[0] != 0,
+        .draining = ep->def.paused,
+    };
 
-    metrics_u64(b, name, labels, v);
-}
-
-static void by_end(struct buf *b, const struct endpoint *ep)
-{
-    for (unsigned i = 0; i < CALL_NCLASSES; i++) {
-        const char *const labels[] = { "endpoint", ep->name, "class", call_class_word(i), NULL };
-
-        metrics_u64(b, "segq_task_calls_ended_total", labels, ep->n.of_class[i]);
-    }
-}
-
-static void by_fault(struct buf *b, const struct endpoint *ep)
-{
-    for (unsigned i = CALL_NONE + 1; i < CALL_NFAULTS; i++) {
-        const char *const labels[] = { "endpoint", ep->name, "why", call_fault_word(i), NULL };
-
-        metrics_u64(b, "segq_task_calls_unanswered_total", labels, ep->n.of_fault[i]);
-    }
-}
-
-/* Writes a sample for each rate in units. */
-static void by_rate(struct buf *b, const struct endpoint *ep, const char *name, bool burst, msec_t now)
-{
-    static const char *const no[UNIT_RATES_MAX] = { "1", "2", "3" };
-
-    for (unsigned k = 0; k < UNIT_RATES_MAX && ep->quota.rate[k].units != 0; k++) {
-        const char *const labels[] = { "endpoint", ep->name, "rate", no[k], NULL };
-
-        metrics_u64(b, name, labels, burst ? quota_room(&ep->quota, k) : quota_used(&ep->quota, k, now));
-    }
-}
-
-static uint64_t target_in_flight(const struct endpoint *ep)
-{
-    return u64_max(ep->in_flight, ep->running);
-}
-
-static uint64_t target_sent(const struct endpoint *ep)
-{
-    return ep->n.sent;
-}
-
-static uint64_t target_failed(const struct endpoint *ep)
-{
-    return ep->n.failed;
-}
-
-static uint64_t target_affine(const struct endpoint *ep)
-{
-    return ep->n.affine;
-}
-
-static uint64_t target_astray(const struct endpoint *ep)
-{
-    return ep->n.astray;
-}
-
-static uint64_t target_units(const struct endpoint *ep)
-{
-    return ep->n.units;
-}
-
-static uint64_t target_breaker(const struct endpoint *ep)
-{
-    return ep->def.tripped ? BREAKER_OPEN : ep->breaker.state;
-}
-
-static uint64_t target_reading(const struct endpoint *ep)
-{
-    return ep->reading;
-}
-
-static uint64_t target_draining(const struct endpoint *ep)
-{
-    return ep->def.paused;
+    fn(ctx, &v);
 }
 
 /* Endpoints without their targets. */
@@ -101,78 +83,72 @@ static uint64_t target_draining(const struct endpoint *ep)
     list_each_of (all, struct endpoint, in, ep)                                                      \
         if (ep->of == NULL)
 
-static void by_target(struct buf *b, const struct endpoint *ep, const char *name, uint64_t v)
+static void endpoints(const void *all, view_fn fn, void *ctx)
 {
-    bool at = ep->def.address[0] != 0; /* not all that its name has */
-    const char *const labels[] = { "endpoint", ep->of->name, "target", ep->def.url, at ? "address" : NULL,
-                                   ep->def.address, NULL };
-
-    metrics_u64(b, name, labels, v);
+    each_whole ((const struct list *)all, ep)
+        view_calls(ep, fn, ctx);
 }
 
-/* Bounded by definitions: TARGETS_MAX each. */
-static void target_metrics(const struct list *all, struct buf *b)
+static void targets(const void *all, view_fn fn, void *ctx)
 {
-    static const struct {
-        const char *name, *help;
-        enum metric_kind kind;
-        uint64_t (*of)(const struct endpoint *ep);
-    } rows[] = {
-        { "segq_task_target_in_flight", "Calls that may be at this target of an endpoint", METRIC_GAUGE,
-          target_in_flight },
-        { "segq_task_target_sent_total", "Calls sent to it", METRIC_COUNTER, target_sent },
-        { "segq_task_target_failed_total", "Calls that ended as if it was not well", METRIC_COUNTER,
-          target_failed },
-        { "segq_task_target_units_total", "Units (cost) of calls to it that began", METRIC_COUNTER, target_units },
-        { "segq_task_target_breaker", "0: calls go; 1: none go, since it is not well; 2: some try", METRIC_GAUGE,
-          target_breaker },
-        { "segq_task_target_affine_total", "Calls that went to it by affinity", METRIC_COUNTER, target_affine },
-        { "segq_task_target_astray_total", "Calls that affinity wanted at it, and that went to another, since it had no "
-          "room", METRIC_COUNTER, target_astray },
-        { "segq_task_target_reading", "Its page of metrics: 0: none is read; 1: open; 2: fewer slots; 3: closed; 4: it "
-          "cannot be read, and does not count", METRIC_GAUGE, target_reading },
-        { "segq_task_target_draining", "1: no call to it begins, by its definition", METRIC_GAUGE,
-          target_draining },
-    };
+    list_each_of ((const struct list *)all, struct endpoint, in, ep)
+        if (ep->of != NULL && ep->def.serial != 0)
+            view_calls(ep, fn, ctx);
+}
 
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        bool head = false;
+static bool endpoint_labels(const void *view, const char **label)
+{
+    label[0] = "endpoint";
+    label[1] = ((const struct call_view *)view)->ep->name;
+    return true;
+}
 
-        list_each_of (all, struct endpoint, in, ep) {
-            if (ep->of == NULL || ep->def.serial == 0)
-                continue;
-            if (!head)
-                metrics_head(b, rows[i].name, rows[i].kind, rows[i].help);
-            head = true;
-            by_target(b, ep, rows[i].name, rows[i].of(ep));
-        }
-    }
+static bool target_labels(const void *view, const char **label)
+{
+    const struct endpoint *ep = ((const struct call_view *)view)->ep;
+    bool at = ep->def.address[0] != 0; /* not all that its name has */
+    const char *const own[] = { "endpoint", ep->of->name, "target", ep->def.url, at ? "address" : NULL,
+                                ep->def.address };
+
+    memcpy(label, own, sizeof(own));
+    return true;
+}
+
+/* Writes a sample of an endpoint, by a further label. */
+static void by_word(struct buf *b, const struct endpoint *ep, const char *name, const char *label,
+                    const char *word, uint64_t v)
+{
+    metrics_u64(b, name, (const char *const[]){ "endpoint", ep->name, label, word, NULL }, v);
+}
+
+/* Writes a sample for each rate in units. */
+static void by_rate(struct buf *b, const struct endpoint *ep, const char *name, bool burst, msec_t now)
+{
+    static const char *const no[UNIT_RATES_MAX] = { "1", "2", "3" };
+
+    for (unsigned k = 0; k < UNIT_RATES_MAX && ep->quota.rate[k].units != 0; k++)
+        by_word(b, ep, name, "rate", no[k], burst ? quota_room(&ep->quota, k) : quota_used(&ep->quota, k, now));
+}
+
+static void note(void *ctx, const void *view)
+{
+    (void)view;
+    *(bool *)ctx = true;
 }
 
 static void caller_metrics(const struct caller *c, struct buf *b)
 {
     const struct list *all = &c->calls.endpoints;
     msec_t now = task_service_now(c->s).ms;
+    bool any = false;
 
     if (all->n == 0)
         return;
-    metrics_head(b, "segq_task_calls_in_flight", METRIC_GAUGE, "Calls that may be at their target");
-    each_whole (all, ep)
-        by_endpoint(b, ep, "segq_task_calls_in_flight", ep->in_flight);
     metrics_value(b, "segq_task_calls_most", METRIC_GAUGE,
                   "Calls that this node may have under way, with files of long answers: three quarters of its open files",
                   (double)c->calls.most);
     metrics_value(b, "segq_task_calls_full", METRIC_GAUGE, "1: it has so many, and others wait", c->calls.full);
-    metrics_head(b, "segq_task_calls_held", METRIC_GAUGE,
-                 "Slots held without a call of this process: a pending one, or one whose end nobody knows");
-    each_whole (all, ep)
-        by_endpoint(b, ep, "segq_task_calls_held", endpoint_held(ep));
-    metrics_head(b, "segq_task_calls_sent_total", METRIC_COUNTER, "Calls sent");
-    each_whole (all, ep)
-        by_endpoint(b, ep, "segq_task_calls_sent_total", ep->n.sent);
-    metrics_head(b, "segq_task_calls_units_total", METRIC_COUNTER, "Units (cost) of calls that began");
-    each_whole (all, ep)
-        by_endpoint(b, ep, "segq_task_calls_units_total", ep->n.units);
+    metrics_each(b, endpoint_rows, ARRAY_LEN(endpoint_rows), endpoints, all, endpoint_labels);
     metrics_head(b, "segq_task_endpoint_units_used", METRIC_GAUGE,
                  "Units of a rate's burst that are used up at this node: where they are all, calls wait for it");
     each_whole (all, ep)
@@ -181,36 +157,18 @@ static void caller_metrics(const struct caller *c, struct buf *b)
                  "Units of a rate that this node may begin at once");
     each_whole (all, ep)
         by_rate(b, ep, "segq_task_endpoint_units_burst", true, now);
-    metrics_head(b, "segq_task_calls_cut_total", METRIC_COUNTER,
-                 "Calls whose connection was closed, since their task was cancelled by force");
-    each_whole (all, ep)
-        by_endpoint(b, ep, "segq_task_calls_cut_total", ep->n.cut);
-    metrics_head(b, "segq_task_endpoint_breaker", METRIC_GAUGE,
-                 "0: calls go; 1: none go, since the target is not well; 2: some try");
-    each_whole (all, ep)
-        by_endpoint(b, ep, "segq_task_endpoint_breaker",
-                    ep->def.tripped || (ep->def.targets && endpoint_is_down(ep)) ? BREAKER_OPEN
-                    : ep->def.targets ? BREAKER_CLOSED : ep->breaker.state);
-    metrics_head(b, "segq_task_endpoint_reading", METRIC_GAUGE,
-                 "Page of metrics of an endpoint with a url of its own: as segq_task_target_reading");
-    each_whole (all, ep)
-        by_endpoint(b, ep, "segq_task_endpoint_reading", ep->reading);
-    metrics_head(b, "segq_task_endpoint_adaptive", METRIC_GAUGE,
-                 "Calls at once that the target is thought to bear; 0: adaptive is off");
-    each_whole (all, ep)
-        by_endpoint(b, ep, "segq_task_endpoint_adaptive", endpoint_adaptive(ep));
-    metrics_head(b, "segq_task_endpoint_unusable", METRIC_GAUGE,
-                 "1: it cannot be called as it is defined (segqctl endpoint list says why)");
-    each_whole (all, ep)
-        by_endpoint(b, ep, "segq_task_endpoint_unusable", endpoint_unusable(ep)[0] != 0);
     metrics_head(b, "segq_task_calls_ended_total", METRIC_COUNTER, "Calls that ended, by how");
     each_whole (all, ep)
-        by_end(b, ep);
+        for (unsigned i = 0; i < CALL_NCLASSES; i++)
+            by_word(b, ep, "segq_task_calls_ended_total", "class", call_class_word(i), ep->n.of_class[i]);
     metrics_head(b, "segq_task_calls_unanswered_total", METRIC_COUNTER,
                  "Calls without a whole answer, by why");
     each_whole (all, ep)
-        by_fault(b, ep);
-    target_metrics(all, b);
+        for (unsigned i = CALL_NONE + 1; i < CALL_NFAULTS; i++)
+            by_word(b, ep, "segq_task_calls_unanswered_total", "why", call_fault_word(i), ep->n.of_fault[i]);
+    targets(all, note, &any);
+    if (any)
+        metrics_each(b, target_rows, ARRAY_LEN(target_rows), targets, all, target_labels);
     metrics_histo(b, "segq_task_call_seconds", "Calls, from the send to the end of the answer",
                   &c->took);
 }

@@ -35,7 +35,7 @@ SEGMENT_C := $(filter-out %/main.c,$(wildcard segment/*/*.c))
 TASK_C := $(filter-out %/main.c,$(wildcard task/*/*.c))
 OUT_C := $(wildcard task/out/*.c) task/calls/verdict.c task/calls/told.c
 CTL_C := $(wildcard queuemng/ctl/*.c queuemng/ctl_*/*.c)
-DEF_C := $(addprefix queuemng/policy/,def_kind.c queue_def.c budget_def.c unit_rate_def.c endpoint_def.c endpoint_url.c pool_def.c route_def.c schedule.c) queuemng/access/tokens.c
+DEF_C := $(addprefix queuemng/policy/,def_kind.c queue_def.c budget_def.c endpoint_def.c endpoint_url.c pool_def.c route_def.c schedule.c) queuemng/access/tokens.c
 REHEARSE_C := $(wildcard rehearse/*.c)
 QUEUEMNG_C := $(filter-out %/main.c $(CTL_C),$(wildcard queuemng/*/*.c))
 # What a rehearsal takes of the processes.

@@ -492,15 +492,9 @@ int tls_handshake(struct tls *t, struct err *e)
 
 ssize_t tls_recv(struct tls *t, void *p, size_t n)
 {
-    size_t done = 0, got = 0;
-    int why = SSL_ERROR_NONE;
+    size_t done;
+    int why = tls_wire_read(&t->wire, t->ssl, p, n, SSIZE_MAX, &done);
 
-    tls_wire_begin(&t->wire, SSIZE_MAX);
-    for (; done < n && why == SSL_ERROR_NONE; done += got)
-        if (SSL_read_ex(t->ssl, (uint8_t *)p + done, n - done, &got) != 1) {
-            got = 0;
-            why = SSL_get_error(t->ssl, 0);
-        }
     t->more = why == SSL_ERROR_NONE;
     (void)flush(t); /* the answer to a change of keys; an error is told by the next write */
     if (done > 0)

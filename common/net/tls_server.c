@@ -449,15 +449,9 @@ bool tls_sock_resumed(const struct tls_sock *t)
 
 ssize_t tls_sock_recv(struct tls_sock *t, void *p, size_t n)
 {
-    size_t done = 0, got = 0;
-    int why = SSL_ERROR_NONE;
+    size_t done;
+    int why = tls_wire_read(&t->wire, t->ssl, p, n, READ_BYTES, &done);
 
-    tls_wire_begin(&t->wire, READ_BYTES);
-    for (; done < n && why == SSL_ERROR_NONE; done += got)
-        if (SSL_read_ex(t->ssl, (uint8_t *)p + done, n - done, &got) != 1) {
-            got = 0;
-            why = SSL_get_error(t->ssl, 0);
-        }
     t->more = done > 0 && why != SSL_ERROR_WANT_READ;
     if (done > 0)
         return (ssize_t)done; /* an end, or an error, is told by the next one */

@@ -108,3 +108,14 @@ void tls_wire_begin(struct tls_wire *w, ssize_t most)
     w->read_errno = 0;
     w->sent = false;
 }
+
+int tls_wire_read(struct tls_wire *w, SSL *ssl, void *p, size_t n, ssize_t most, size_t *done)
+{
+    size_t got;
+
+    tls_wire_begin(w, most);
+    for (*done = 0; *done < n; *done += got)
+        if (SSL_read_ex(ssl, (uint8_t *)p + *done, n - *done, &got) != 1)
+            return SSL_get_error(ssl, 0);
+    return SSL_ERROR_NONE;
+}

@@ -50,6 +50,9 @@ bool tls_wire_attach(struct ssl_st *ssl, struct tls_wire *w, struct tls_wire_kin
  * of keys come. What others (libcurl) have left in its queue of errors would be taken for ours. */
 void tls_wire_begin(struct tls_wire *w, ssize_t most);
 
+/* Reads at most n bytes out of at most `most` sealed ones; *done are there. SSL_ERROR_NONE: perhaps more. */
+int tls_wire_read(struct tls_wire *w, struct ssl_st *ssl, void *p, size_t n, ssize_t most, size_t *done);
+
 /* After recv() or send(): errno says whether to ask again. */
 void tls_wire_retry(struct bio_st *b, int flag, ssize_t n);
 

@@ -5,7 +5,7 @@
 
 #include "common/base/arena.h"
 #include "common/submit/callback.h"
-#include "common/task/cost.h"
+#include "common/task/rules.h"
 #include "common/wire/msg.h"
 
 #define SUBMIT_MEMBERS                                                                       \

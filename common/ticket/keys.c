@@ -93,23 +93,6 @@ static void sync_dir_of(const char *path)
     close(fd);
 }
 
-static int write_all(int fd, const char *text)
-{
-    size_t n = strlen(text);
-
-    while (n > 0) {
-        ssize_t k = write(fd, text, n);
-
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k < 0)
-            return SQ_ESYS;
-        text += k;
-        n -= (size_t)k;
-    }
-    return fsync(fd) < 0 ? SQ_ESYS : 0;
-}
-
 /* 0 also if somebody else has made the file meanwhile: theirs counts. */
 static int create_file(const char *path, const char *text, struct err *e)
 {
@@ -121,7 +104,7 @@ static int create_file(const char *path, const char *text, struct err *e)
     fd = mkostemp(tmp, O_CLOEXEC); /* mode 0600 */
     if (fd < 0)
         return err_set(e, SQ_ESYS, "cannot create %s: %s", path, strerror(errno));
-    if (write_all(fd, text) < 0)
+    if (file_write_all(fd, text, strlen(text)) < 0 || fsync(fd) < 0)
         rc = err_set(e, SQ_ESYS, "cannot write %s: %s", path, strerror(errno));
     else if (link(tmp, path) < 0 && errno != EEXIST)
         rc = err_set(e, SQ_ESYS, "cannot create %s: %s", path, strerror(errno));

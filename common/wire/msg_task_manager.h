@@ -9,7 +9,7 @@
 #ifndef SEGQ_MSG_TASK_MANAGER_H
 #define SEGQ_MSG_TASK_MANAGER_H
 
-#include "common/task/cost.h"
+#include "common/task/rules.h"
 #include "common/task/key_limit.h"
 #include "common/wire/msg_router_task.h"
 

@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 #include "common/base/text.h"
-#include "common/task/cost.h"
+#include "common/task/rules.h"
 #include "common/wire/msg.h"
 
 /* Makes JSON of it; all: with what it submits. */

@@ -393,18 +393,25 @@ static struct trace *trace_new(struct mng_service *s, const struct ticket_name *
     return w;
 }
 
+/* False: answered. */
+static bool read_name(struct admin_call *c, const char *text, struct ticket_name *name)
+{
+    int rc = ticket_name_read(name, &c->s->keys.token, text);
+
+    if (rc < 0)
+        admin_problem(c->a, 404, "ticket_unknown", "%s",
+                      rc == SQ_EAUTH ? "not a token of this cluster"
+                                     : "neither a token nor an id (segment-number)");
+    return rc >= 0;
+}
+
 void admin_trace(struct admin_call *c)
 {
     struct ticket_name name;
     struct trace *w;
-    int rc = ticket_name_read(&name, &c->s->keys.token, c->rest);
 
-    if (rc < 0) {
-        admin_problem(c->a, 404, "ticket_unknown", "%s",
-                      rc == SQ_EAUTH ? "not a token of this cluster"
-                                     : "neither a token nor an id (segment-number)");
+    if (!read_name(c, c->rest, &name))
         return;
-    }
     w = trace_new(c->s, &name);
     if (w == NULL || (w->answer = admin_hold(c->a)) == NULL) {
         if (w != NULL)
@@ -426,14 +433,10 @@ void admin_rebind(struct admin_call *c)
     struct ticket_name name;
     struct err e = { 0 };
     char ticket[40], path[ADMIN_NAME_MAX + TOKEN_TEXT_LEN + 20];
-    int rc = ticket_name_read(&name, &c->s->keys.token, c->name);
+    int rc;
 
-    if (rc < 0) {
-        admin_problem(c->a, 404, "ticket_unknown", "%s",
-                      rc == SQ_EAUTH ? "not a token of this cluster"
-                                     : "neither a token nor an id (segment-number)");
+    if (!read_name(c, c->name, &name))
         return;
-    }
     rc = mng_rebind(c->s->mng, ev_now(c->s->ev), &c->s->keys.token, name.seg, name.number, &v, mng_service_step(c->s), &e);
     if (rc < 0) {
         admin_err(c->a, &e, "ticket_unknown");

@@ -15,7 +15,6 @@
 #include "queuemng/ctl/options.h"
 #include "queuemng/ctl/rehearsal.h"
 #include "queuemng/ctl/request.h"
-#include "queuemng/ctl/schedules.h"
 #include "queuemng/ctl/tickets.h"
 #include "queuemng/ctl/token_file.h"
 #include "queuemng/ctl/where.h"

@@ -18,4 +18,8 @@ int cmd_task_redrive_all(struct ctl *c, char **argv);
 int cmd_task_redrive(struct ctl *c, char **argv);
 int cmd_pool_hold(struct ctl *c, char **argv);
 
+/* Segqctl's commands about schedules of task queues. */
+/* QUEUE: a list; WORD QUEUE SCHEDULE [KEY=VALUE]...: one. Returns enum ctl_exit. */
+int cmd_task_schedules(struct ctl *c, char **argv);
+
 #endif

@@ -4,11 +4,10 @@
 #ifndef SEGQ_ENDPOINT_DEF_H
 #define SEGQ_ENDPOINT_DEF_H
 
-#include "common/task/cost.h"
+#include "common/task/rules.h"
 #include "common/wire/msg_task_manager.h"
 #include "queuemng/policy/budget_def.h"
 #include "queuemng/policy/discovery.h"
-#include "queuemng/policy/unit_rate_def.h"
 
 struct endpoint_breaker {
     double ratio; /* 0: none */

@@ -120,13 +120,8 @@ const struct cfg_key pool_def_keys[] = {
     { "keys", CFG_OBJS, AT(keys), "", 0, POOL_KEYS_MAX, true,
       "limits and shares of the keys that a pattern matches, in place of `key` or `subkey`; the "
       "first that matches counts", 0, pool_key_keys, sizeof(struct pool_key) },
-    { "limits", CFG_OBJS, AT(limits), "", 0, METRIC_LIMITS_MAX, true,
-      "metrics with tiers: starts of the whole pool; the lowest resulting rate applies", 0,
-      metric_limit_keys, sizeof(struct def_limit) },
-    { "fallback_per_s", CFG_NUM, AT(fallback_per_s), "10", 0, 1e6, true,
-      "starts of the whole pool while a limit's metric is missing, stale or absurd", 0, 0, 0 },
-    { "hysteresis", CFG_NUM, AT(hysteresis), "5", 0, 1e9, true,
-      "distance below a tier's border to which the metric must fall before the rate rises", 0, 0, 0 },
+    METRIC_LIMITS_KEYS(AT, "metrics with tiers: starts of the whole pool; the lowest resulting rate applies",
+                       "starts of the whole pool while a limit's metric is missing, stale or absurd"),
     { "priorities", CFG_OBJS, AT(priorities), "", 0, TASK_PRIORITIES - 1, true,
       "head starts of priority 1 and up; those that are missing have the last one's; none = "
       "10s, 1m, 10m, 1h, 3h, 12h, 1d", 0, priority_keys, sizeof(struct pool_priority) },

@@ -8,7 +8,6 @@
 #include "common/task/key_limit.h"
 #include "common/task/rules.h"
 #include "queuemng/policy/budget_def.h"
-#include "queuemng/policy/unit_rate_def.h"
 
 struct pool_limit { /* limits of a queue, a key, a key below it */
     double rate_per_s;      /* 0: any */

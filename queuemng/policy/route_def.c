@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "common/task/cost.h"
+#include "common/task/rules.h"
 #include "common/task/queue_name.h"
 
 #define RULE(f) offsetof(struct route_rule, f)

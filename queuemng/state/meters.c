@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "queuemng/policy/unit_rate_def.h"
+#include "queuemng/policy/budget_def.h"
 #include "queuemng/state/state.h"
 
 /* The rate among those of before whose window goes on in this one: the same rate, else one of the same window whose own

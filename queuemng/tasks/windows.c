@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "queuemng/policy/unit_rate_def.h"
+#include "queuemng/policy/budget_def.h"
 #include "queuemng/release/budgets.h"
 #include "queuemng/state/meters.h"
 #include "queuemng/state/state.h"

@@ -12,7 +12,7 @@
 #ifndef SEGQ_CALLS_USAGE_H
 #define SEGQ_CALLS_USAGE_H
 
-#include "common/task/cost.h"
+#include "common/task/rules.h"
 
 #define USAGE_NUMBER 64 /* bytes of a number; a longer one is none */
 

@@ -18,4 +18,18 @@ SQ_CHECK int task_perform_own(struct engine *e, task_no no, const struct task_ow
 /* The same of a record that needs no memory and fits: asserted. */
 void task_perform_sure(struct engine *e, const struct trec *r);
 
+/* The slot of a task, if it is in one of the states (bits); else SQ_ESTALE, SQ_EUNKNOWN, SQ_ECONFLICT. */
+static inline int64_t engine_find(const struct engine *e, task_no no, unsigned states)
+{
+    task_slot slot = task_find(&e->store, no);
+
+    if (e->fenced)
+        return SQ_ESTALE;
+    if (slot == SLOT_NONE)
+        return SQ_EUNKNOWN;
+    if ((states >> task_at(&e->store, slot)->state & 1) == 0)
+        return SQ_ECONFLICT;
+    return slot;
+}
+
 #endif

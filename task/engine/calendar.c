@@ -6,7 +6,7 @@
 #include "common/base/log.h"
 #include "common/recur/meter.h"
 #include "task/engine/apply.h"
-#include "task/keys/windows.h"
+#include "task/keys/buckets.h"
 
 #define LOG_MODULE "calendar"
 

@@ -9,23 +9,9 @@
 
 #define BIT(S) (1u << TASK_##S)
 
-/* Finds its slot, if it is in one of the states; else < 0. */
-static int64_t find(const struct engine *e, task_no no, unsigned states)
-{
-    task_slot slot = task_find(&e->store, no);
-
-    if (e->fenced)
-        return SQ_ESTALE;
-    if (slot == SLOT_NONE)
-        return SQ_EUNKNOWN;
-    if ((states >> task_at(&e->store, slot)->state & 1) == 0)
-        return SQ_ECONFLICT;
-    return slot;
-}
-
 int engine_cancel(struct engine *e, task_no no)
 {
-    int64_t slot = find(e, no, BIT(SCHEDULED) | BIT(WAITING) | BIT(RETRYING) | BIT(RUNNING));
+    int64_t slot = engine_find(e, no, BIT(SCHEDULED) | BIT(WAITING) | BIT(RETRYING) | BIT(RUNNING));
     struct trec r = { .kind = TREC_CANCEL, .no = no };
     bool runs = slot >= 0 && task_at(&e->store, (task_slot)slot)->state == TASK_RUNNING;
 
@@ -48,7 +34,7 @@ int engine_withdraw(struct engine *e, task_no no)
 
 int engine_cut(struct engine *e, task_no no)
 {
-    int64_t slot = find(e, no, BIT(RUNNING));
+    int64_t slot = engine_find(e, no, BIT(RUNNING));
     struct trec r = { .kind = TREC_CUT, .no = no };
 
     if (slot < 0)
@@ -82,7 +68,7 @@ int engine_cancel_some(struct engine *e, const struct task_filter *f, bool force
 
 int engine_run(struct engine *e, task_no no)
 {
-    int64_t slot = find(e, no, BIT(SCHEDULED) | BIT(WAITING) | BIT(RETRYING));
+    int64_t slot = engine_find(e, no, BIT(SCHEDULED) | BIT(WAITING) | BIT(RETRYING));
     struct trec r = { .kind = TREC_RUN, .no = no, .entered = (uint64_t)e->at };
     const struct task *t;
 
@@ -174,7 +160,7 @@ int engine_patch(struct engine *e, task_no no, const struct task_patch *p)
         states |= BIT(WAITING) | BIT(RETRYING);
     if (p->has == PATCH_LABELS)
         states |= BIT(RUNNING);
-    slot = find(e, no, states);
+    slot = engine_find(e, no, states);
     if (slot < 0)
         return (int)slot;
     return may_be_patched(e, (task_slot)slot, p) ? patch(e, (task_slot)slot, p) : SQ_EINVAL;
@@ -182,14 +168,14 @@ int engine_patch(struct engine *e, task_no no, const struct task_patch *p)
 
 int engine_redrive(struct engine *e, task_no no)
 {
-    int64_t slot = find(e, no, BIT(DEAD));
+    int64_t slot = engine_find(e, no, BIT(DEAD));
 
     return slot < 0 ? (int)slot : task_redrive(e, (task_slot)slot);
 }
 
 int engine_read(struct engine *e, task_no no)
 {
-    int64_t slot = find(e, no, BIT(SUCCEEDED));
+    int64_t slot = engine_find(e, no, BIT(SUCCEEDED));
     struct trec r = { .kind = TREC_READ, .no = no };
 
     if (slot < 0)
@@ -202,7 +188,7 @@ int engine_read(struct engine *e, task_no no)
 
 int engine_discard(struct engine *e, task_no no)
 {
-    int64_t slot = find(e, no, BIT(SUCCEEDED) | BIT(DEAD) | BIT(CANCELLED) | BIT(EXPIRED));
+    int64_t slot = engine_find(e, no, BIT(SUCCEEDED) | BIT(DEAD) | BIT(CANCELLED) | BIT(EXPIRED));
     struct trec r = { .kind = TREC_GONE, .no = no };
 
     if (slot < 0)
@@ -216,7 +202,7 @@ int engine_discard(struct engine *e, task_no no)
 
 int engine_moved(struct engine *e, task_no no, uint64_t body)
 {
-    int64_t slot = find(e, no, ~BIT(FREE));
+    int64_t slot = engine_find(e, no, ~BIT(FREE));
     struct trec r = { .kind = TREC_MOVED, .no = no, .body = body };
 
     if (slot < 0)
@@ -227,7 +213,7 @@ int engine_moved(struct engine *e, task_no no, uint64_t body)
 
 int engine_moved_reply(struct engine *e, task_no no, uint64_t reply)
 {
-    int64_t slot = find(e, no, ~BIT(FREE));
+    int64_t slot = engine_find(e, no, ~BIT(FREE));
     struct trec r = { .kind = TREC_REPLY, .no = no, .body = reply };
 
     if (slot < 0 || replies_of(&e->replies, (task_slot)slot) == 0)

@@ -9,7 +9,7 @@
 #include "task/engine/calendar.h"
 #include "task/engine/tqueue.h"
 #include "task/engine/worker.h"
-#include "task/keys/windows.h"
+#include "task/keys/buckets.h"
 
 void engine_init(struct engine *e, const struct engine_opts *o)
 {

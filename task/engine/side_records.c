@@ -5,7 +5,7 @@
 
 #include "common/base/buf.h"
 #include "common/recur/cron.h"
-#include "task/keys/windows.h"
+#include "task/keys/buckets.h"
 
 struct trec group_record(const struct group *k, uint8_t flags)
 {

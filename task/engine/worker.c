@@ -148,16 +148,9 @@ int engine_take_call(struct engine *e, uint32_t lease_ms, uint64_t most, struct 
 /* The slot of the task if it runs under this lease; else < 0. */
 static int64_t held(const struct engine *e, task_no no, uint64_t lease)
 {
-    task_slot slot = task_find(&e->store, no);
+    int64_t slot = engine_find(e, no, 1u << TASK_RUNNING);
 
-    if (e->fenced)
-        return SQ_ESTALE;
-    if (slot == SLOT_NONE)
-        return SQ_EUNKNOWN;
-    if (task_at(&e->store, slot)->state != TASK_RUNNING ||
-        task_at(&e->store, slot)->lease != lease)
-        return SQ_ECONFLICT;
-    return slot;
+    return slot >= 0 && task_at(&e->store, (task_slot)slot)->lease != lease ? SQ_ECONFLICT : slot;
 }
 
 int engine_ack(struct engine *e, task_no no, uint64_t lease, uint64_t result)

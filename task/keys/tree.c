@@ -8,7 +8,6 @@
 #include "task/keys/buckets.h"
 #include "task/keys/debts.h"
 #include "task/keys/ring.h"
-#include "task/keys/windows.h"
 
 void tree_init(struct tree *t, struct task_store *s, uint32_t max_limiters, msec_t now)
 {

@@ -17,7 +17,7 @@
  * does not fit (tree_affords()), until it does. So nothing smaller goes before it, and it starts. Where
  * another task may be next (it leaves the line, or one comes to the head of one) they are asked anew.
  *
- * A rate with a calendar window (windows.h) has no bucket: units are counted until the next one begins.
+ * A rate with a calendar window (buckets.h) has no bucket: units are counted until the next one begins.
  *
  * A limiter that closes takes its turns out of their rings; one that opens puts them back;
  * upwards as far as a ring becomes empty, or is no longer. So to find the next task costs a

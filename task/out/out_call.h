@@ -16,7 +16,7 @@
 #include "common/base/list.h"
 #include "common/http/http_answer.h"
 #include "common/net/hosts.h"
-#include "common/task/cost.h"
+#include "common/task/rules.h"
 #include "common/task/sha256.h"
 #include "common/task/url.h"
 #include "task/out/out.h"

@@ -17,7 +17,7 @@
 
 /* ---- calls: endpoints, and the targets of those that have several ---- */
 
-struct call_view { /* of an endpoint, or of a target */
+struct call_view { /* an endpoint, or a target */
     const struct endpoint *ep;
     struct endpoint_counts n;
     uint64_t in_flight, held, breaker, reading, adaptive;

@@ -11,7 +11,6 @@
 #include "task/engine/tqueue.h"
 #include "task/keys/buckets.h"
 #include "task/keys/ring.h"
-#include "task/keys/windows.h"
 
 /* Applies a record, as it is in a journal. */
 SQ_CHECK static inline int engine_replay(struct engine *e, uint8_t kind, const uint8_t *p, size_t n)

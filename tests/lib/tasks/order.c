@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "common/base/buf.h"
-#include "task/keys/windows.h"
+#include "task/keys/buckets.h"
 #include "tests/lib/engine_state.h"
 #include "tests/lib/tasks/model.h"
 #include "tests/lib/tasks/names.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "task/keys/windows.h"
+#include "task/keys/buckets.h"
 #include "tests/lib/tasks/order.h"
 
 #define LIMITERS 3 /* of a task: queue, key, key below it */

@@ -87,8 +87,7 @@ static bool port_ok(const char *s)
 }
 
 /* Text in a CSP and before a path must not be able to be anything else. */
-/* "http://host", "https://host:port", nothing behind it, small letters. */
-static bool page_origin_ok(const char *s)
+bool page_origin_ok(const char *s)
 {
     size_t at = strncmp(s, "https://", 8) == 0 ? 8 : strncmp(s, "http://", 7) == 0 ? 7 : 0;
     size_t i = at;

@@ -38,6 +38,8 @@ extern const struct cfg_key page_def_keys[];
 SQ_CHECK int page_def_check(const struct page_def *d, struct err *e);
 /* Nothing is said: the page is as it comes. */
 bool page_def_is_empty(const struct page_def *d);
+/* "http://host", "https://host:port", nothing behind it, small letters. */
+bool page_origin_ok(const char *s);
 bool page_accent_ok(const char *s); /* #rrggbb */
 bool page_text_ok(const char *s);   /* lines, without other control characters; or NULL */
 

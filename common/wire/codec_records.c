@@ -160,7 +160,13 @@ static bool seen_holds(const void *p)
 MESSAGE(seen, Seen, seen_holds, IN(clock_ms, 0, INT64_MAX / 2), NUM(seq), NUM(flags),
         ROWS(v, n, n_name, 0, MSG_STATUS_MAX), COL(v, name, name),
         COL_BYTE(v, client, client, 0, CLIENT_NCLASSES - 1),
-        COL_BYTES(v, marks, n_marks, marks, REPLICA_BYTES_MAX))
+        COL_BYTES(v, marks, n_marks, marks, REPLICA_BYTES_MAX),
+        ROWS(want, n_want, n_want_seg, 0, MSG_STATUS_MAX), COL(want, seg, want_seg),
+        COL(want, number, want_number), COL_BYTE(want, client, want_client, 0, WANT_NO_MORE))
+
+MESSAGE(let_in, LetIn, NULL, ROWS(v, n, n_seg, 0, MSG_BATCH_MAX), COL(v, seg, seg),
+        COL(v, number, number), COL_BYTES(v, pass, pass_len, pass, MSG_PASS_MAX),
+        COL(v, released_at_ms, released_at_ms), COL(v, pass_expires_s, pass_expires_s))
 
 MESSAGE(contact, Contact, NULL, ROWS(req, n, n_seg, 0, MSG_BATCH_MAX), COL(req, seg, seg),
         COL(req, number, number), COL(req, claim_ms, claim_ms),

@@ -119,6 +119,7 @@ enum msg_ways {
     X(NODE_REG, 48, node_reg, S2M)       /* the first message on a link */               \
     X(REPLICA, 25, replica, S2R)         /* copies that answer polls of waiting tickets */     \
     X(SEEN, 26, seen, R2S)               /* polls that were answered so */               \
+    X(LET_IN, 27, let_in, S2R)           /* tickets that somebody listens to */          \
     X(CONTACT, 41, contact, R2S)         /* how tickets are told that their turn comes */ \
     X(CONTACT_ANS, 42, contact_ans, S2R)                                                 \
     X(TURN, 43, turn, S2R)               /* a turn has come: to be told */                      \

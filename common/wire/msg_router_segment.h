@@ -337,13 +337,34 @@ enum seen_flag {
     SEEN_LAST = 2, /* the router ends, and has told nobody anything that is not in here */
 };
 
+struct want_row { /* a ticket that somebody listens to at this router */
+    seg_id seg; /* of its token */
+    uint32_t number;
+    uint8_t client; /* enum client_class; WANT_NO_MORE */
+};
+#define WANT_NO_MORE CLIENT_NCLASSES
+
 struct msg_seen {
     msec_t clock_ms; /* the router's monotonic clock */
     uint64_t seq;    /* 1, 2, ... for this node, not for this link; one that is sent again keeps
                       * its own. They come in order */
     uint8_t flags;   /* enum seen_flag */
-    uint32_t n;
+    uint32_t n, n_want;
     struct seen_row *v;
+    struct want_row *want; /* of this link: said once */
+};
+
+/* Tickets that were wanted, and are let in: what their polls would be answered now. */
+struct let_in_row {
+    seg_id seg;
+    uint32_t number;
+    uint32_t pass_len;
+    const uint8_t *pass;
+    int64_t released_at_ms, pass_expires_s;
+};
+struct msg_let_in {
+    uint32_t n;
+    struct let_in_row *v;
 };
 
 #endif

@@ -92,6 +92,7 @@ static void forget(struct router *r, struct listening *x)
     if (x->rf != NULL)
         x->rf->listening = NULL;
     gate_listen_end(&r->gate, x->client);
+    listeners_want_no_more(&x->l, &r->replicas);
     listeners_remove(&r->listeners, &x->l);
     free(x);
 }
@@ -153,6 +154,7 @@ static void heard(struct router *r, struct listening *x, const struct flow *f,
 
     if (listeners_heard(&r->listeners, &x->l, f, api_words(t), can_tell, ev_now(r->ev)))
         tell(r, x, t, retry_ms);
+    listeners_want(&x->l, &r->replicas, f->node);
 }
 
 static void looked(struct router *r, struct rflow *rf)
@@ -176,8 +178,8 @@ static void looked(struct router *r, struct rflow *rf)
         arm(r, ev_now(r->ev));
 }
 
-/* False: overloaded. */
-static bool look(struct router *r, struct listening *x)
+/* a: what the node says; NULL: it may have to be asked. False: overloaded. */
+static bool look(struct router *r, struct listening *x, const struct place_ans *a)
 {
     struct rflow *rf = rflow_new(r, NULL, looked, NULL);
 
@@ -188,9 +190,36 @@ static bool look(struct router *r, struct listening *x)
     rf->as = RFLOW_LOOKS;
     rf->listening = x;
     token_write(&x->l.token, &r->keys.token, rf->text);
-    flow_poll(&rf->flow, r->routes, &r->replicas, &x->l.token, ev_now(r->ev));
+    flow_poll(&rf->flow, r->routes, a == NULL ? &r->replicas : NULL, &x->l.token, ev_now(r->ev));
+    if (a != NULL && rf->flow.todo == FLOW_ASK) {
+        rf->pass = a->pass;
+        rf->pass_len = a->pass_len;
+        flow_place_ans(&rf->flow, r->routes, a, ev_now(r->ev));
+    }
     rflow_begin(r, rf);
     return true;
+}
+
+static void let_in(struct router *r, const struct let_in_row *row)
+{
+    struct place_ans a = { .state = PLACE_ADMITTED,
+                           .pass = (const char *)row->pass,
+                           .pass_len = (uint16_t)row->pass_len,
+                           .released_at_ms = row->released_at_ms,
+                           .pass_expires_s = row->pass_expires_s };
+    uint32_t below = UINT32_MAX;
+    struct listen_ticket *l;
+
+    while ((l = listeners_of(&r->listeners, row->seg, row->number, &below)) != NULL) {
+        struct listening *x = container_of(l, struct listening, l);
+
+        if (x->rf != NULL) /* whatever it hears, it comes later */
+            x->rf->listening = NULL;
+        x->rf = NULL;
+        listeners_look(&r->listeners, l);
+        if (!look(r, x, &a))
+            listeners_put_off(&r->listeners, l, ev_now(r->ev));
+    }
 }
 
 static void send_beat(struct listening *x)
@@ -216,7 +245,7 @@ static void on_timer(void *arg)
 
         if (todo == LISTEN_BEAT && !httpd_is_behind(x->req))
             send_beat(x);
-        else if (todo == LISTEN_LOOK && !look(r, x))
+        else if (todo == LISTEN_LOOK && !look(r, x, NULL))
             listeners_put_off(&r->listeners, l, now);
     }
     if (r->listeners.n > 0)
@@ -269,6 +298,8 @@ static void open_it(struct router *r, struct rflow *rf, struct api_ticket *t)
     httpd_open(x->req, EVENT_TYPE, EVENT_HEADERS);
     httpd_set_user(x->req, x);
     rf->req = NULL; /* answered */
+    x->l.wanted = rf->wanted;
+    rf->wanted = 0;
     if (rf->flow.admitted) {
         tell_admitted(r, x, t);
         return;
@@ -285,12 +316,11 @@ static void first_looked(struct router *r, struct rflow *rf)
 {
     struct api_ticket t;
 
-    if (rf->req == NULL)
-        return;
-    if (rf->flow.result == FLOW_OK && router_ticket(r, rf, &t))
+    if (rf->req != NULL && rf->flow.result == FLOW_OK && router_ticket(r, rf, &t))
         open_it(r, rf, &t);
-    else
+    else if (rf->req != NULL)
         router_failed(r, &rf->flow);
+    replicas_want_no_more(&r->replicas, rf->wanted, &rf->flow.token);
 }
 
 /* The node is asked: it never tells a greater place than it, or another router, did before. */
@@ -308,6 +338,7 @@ void events_start(struct router *r, struct httpd_req *req, const struct http_req
     rf->last_told = event_last(q);
     memcpy(rf->text, text.p, TOKEN_TEXT_LEN);
     flow_poll(&rf->flow, r->routes, NULL, &t, ev_now(r->ev));
+    rf->wanted = replicas_want(&r->replicas, rf->flow.node, &t); /* a release may be on its way */
     rflow_begin(r, rf);
 }
 
@@ -344,6 +375,7 @@ void events_drain(struct router *r)
 int events_init(struct router *r)
 {
     listeners_init(&r->listeners);
+    r->let_in = let_in;
     r->listen_timer = ev_timer_new(r->ev, on_timer, r);
     return r->listen_timer != NULL ? 0 : SQ_ENOMEM;
 }

@@ -285,6 +285,46 @@ void listeners_put_off(struct listeners *l, struct listen_ticket *x, msec_t now_
     look_later(l, x, now_ms + PUT_OFF_MS + x->token.number % PUT_OFF_MS);
 }
 
+/* ---- told unasked ------------------------------------------------------------------------ */
+
+void listeners_want_no_more(struct listen_ticket *x, const struct replicas *known)
+{
+    replicas_want_no_more(known, x->wanted, &x->token);
+    x->wanted = 0;
+}
+
+void listeners_want(struct listen_ticket *x, const struct replicas *known, node_no node)
+{
+    const struct stream *st = x->near ? map_get_ptr(&known->streams, node) : NULL;
+
+    if (st != NULL && x->wanted == st->link)
+        return;
+    listeners_want_no_more(x, known);
+    if (st != NULL)
+        x->wanted = replicas_want(known, node, &x->token);
+}
+
+struct listen_ticket *listeners_of(const struct listeners *l, seg_id seg, uint32_t number,
+                                   uint32_t *below)
+{
+    const struct listen_name *n = l->n > 0 ? map_get_ptr(&l->names, seg) : NULL;
+
+    for (uint32_t i = n == NULL ? 0 : n->n < *below ? n->n : *below; i-- > 0;)
+        if (n->bit[i].number == number) {
+            *below = i;
+            return n->bit[i].who;
+        }
+    return NULL;
+}
+
+void listeners_look(struct listeners *l, struct listen_ticket *x)
+{
+    wait_no_more(l, x);
+    x->looking = true;
+    x->again = false;
+    x->wanted = 0; /* the node has forgotten it */
+}
+
 uint32_t listen_return_ms(const struct listen_ticket *x, size_t n)
 {
     uint64_t window = u64_min(u64_max(n * 1000 / RETURN_PER_S, 2000), RETURN_MOST_MS);

@@ -45,6 +45,7 @@ struct listen_ticket {
     uint16_t slot;      /* while it waits; LISTEN_SLOTS: in `due` */
     bool looking : 1, again : 1, told : 1; /* again: the look that is under way came too early */
     bool near : 1;      /* was told a pace of at most LISTEN_NEAR_MS, once */
+    uint8_t wanted;     /* by replicas_want() */
     msec_t look_ms, sent_ms; /* next look; last byte */
 };
 
@@ -81,6 +82,17 @@ struct listen_ticket *listeners_due(struct listeners *l, msec_t now_ms, enum lis
  * slow; the newest ticket is told once it has read. */
 SQ_CHECK bool listeners_heard(struct listeners *l, struct listen_ticket *x, const struct flow *f,
                               uint32_t words, bool can_tell, msec_t now_ms);
+/* Behind the same, by its node: one that is far is to say the release unasked of who is near the
+ * turn (replicas_want()). */
+void listeners_want(struct listen_ticket *x, const struct replicas *known, node_no node);
+/* Before listeners_remove(). */
+void listeners_want_no_more(struct listen_ticket *x, const struct replicas *known);
+/* Who listens to this ticket, one after the other; NULL: there is no further one. *below begins as
+ * UINT32_MAX; each may be removed before the next. */
+struct listen_ticket *listeners_of(const struct listeners *l, seg_id seg, uint32_t number,
+                                   uint32_t *below);
+/* A look that was not due begins: its answer is here. */
+void listeners_look(struct listeners *l, struct listen_ticket *x);
 /* A look has ended without an answer. */
 void listeners_put_off(struct listeners *l, struct listen_ticket *x, msec_t now_ms);
 

@@ -41,7 +41,8 @@ struct rflow { /* pooled: a poll allocates nothing */
     struct places_call *places; /* ref: place `place` of these asks; set by whoever made them */
     uint8_t place;
     struct listening *listening; /* ref: who; NULL: it is no look, or its client has gone */
-    uint64_t listen_id, last_told; /* for a request to listen: gate_listener(), its Last-Event-ID */
+    uint64_t listen_id, last_told; /* for a request to listen: gate_listener(), its Last-Event-ID, */
+    uint8_t wanted;                /* and replicas_want() */
     const char *pass; /* ref, during the answer's call only */
     uint16_t pass_len;
     int64_t pass_until_s; /* FLOW_SESSION: how long the pass is good that was shown */

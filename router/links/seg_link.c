@@ -198,6 +198,16 @@ static int on_longer(struct router *r, const struct msg_session *m)
     return 0;
 }
 
+/* Of a jammed link it is not news: who listens looks, and is told what is so now. */
+static int on_let_in(struct seg_link *l, const struct msg_let_in *m)
+{
+    struct router *r = l->s->r;
+
+    for (uint32_t i = 0; i < m->n && replicas_is_fresh(known(l->s), l->n.no, ev_now(r->ev)); i++)
+        r->let_in(r, &m->v[i]);
+    return 0;
+}
+
 /* Tells a node what has become of its word about a turn; if the link is down it is said again. */
 static void turn_told(struct router *r, node_no node, const struct msg_turn_ans *a)
 {
@@ -225,6 +235,8 @@ static int on_msg(struct node_link *n, const struct msg *m, uint64_t rid)
         return on_longer(l->s->r, &m->session);
     case MSG_REPLICA:
         return feed_in(l, &m->replica);
+    case MSG_LET_IN:
+        return on_let_in(l, &m->let_in);
     case MSG_TURN:
         turn_heard(l->s->r, n->no, &m->turn);
         return 0;

@@ -14,7 +14,7 @@
 void line_pool_init(struct line_pool *p, size_t max_bytes)
 {
     slab_init(&p->slabs, sizeof(struct line_block));
-    p->n_bytes = p->n_changes = 0;
+    p->n_bytes = p->n_changes = p->n_links = 0;
     p->max_bytes = max_bytes;
 }
 

@@ -323,6 +323,32 @@ bool replicas_place_now(struct replicas *r, node_no node, seg_id host, const str
     return true;
 }
 
+uint8_t replicas_want(const struct replicas *r, node_no node, const struct token *t)
+{
+    struct stream *st = map_get_ptr(&r->streams, node);
+
+    return st != NULL && stream_want(st, t, t->client) ? st->link : 0;
+}
+
+void replicas_want_no_more(const struct replicas *r, uint8_t link, const struct token *t)
+{
+    uint64_t node, val;
+
+    for (size_t i = 0; link != 0 && (i = map_next(&r->streams, i, &node, &val)) != 0;) {
+        struct stream *st = (struct stream *)(uintptr_t)val;
+
+        if (st->link == link)
+            (void)stream_want(st, t, WANT_NO_MORE);
+    }
+}
+
+bool replicas_is_fresh(const struct replicas *r, node_no node, msec_t now_ms)
+{
+    const struct stream *st = map_get_ptr(&r->streams, node);
+
+    return st != NULL && st->up && stream_age_ms(st, now_ms) <= fresh_ms(r, st);
+}
+
 void replicas_over(struct replicas *r, node_no node, const struct token *t)
 {
     const struct stream *st = map_get_ptr(&r->streams, node);

@@ -84,6 +84,12 @@ const struct line *replicas_line(const struct replicas *r, node_no node, seg_id 
 /* The same, after the node was asked and has not answered. */
 SQ_CHECK bool replicas_unanswered(struct replicas *r, node_no node, seg_id host,
                                   const struct token *t, msec_t now_ms, struct place_ans *a);
+/* Asks the node, if it is far, to say unasked when the ticket is let in (LET_IN). Returns what ends
+ * that; 0: it is to be asked. */
+uint8_t replicas_want(const struct replicas *r, node_no node, const struct token *t);
+void replicas_want_no_more(const struct replicas *r, uint8_t link, const struct token *t);
+/* What the node says now is of this moment, but for its way. */
+bool replicas_is_fresh(const struct replicas *r, node_no node, msec_t now_ms);
 /* A node has said that the ticket waits no more. */
 void replicas_over(struct replicas *r, node_no node, const struct token *t);
 

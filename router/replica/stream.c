@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/buf.h"
+
 #define OFFSET_MS 5000 /* an offset counts for one to two of these */
 #define DRIFT_MS  2    /* difference of two clocks in that time, at most: 200 ppm */
 #define SURE_MS   (2 * OFFSET_MS) /* a way of that time is no jam */
@@ -64,6 +66,7 @@ void stream_fini(struct stream *st)
     set_fini(st, &st->now);
     set_fini(st, &st->next);
     seen_fini(&st->seen);
+    free(st->want);
 }
 
 /* NULL: no memory. */
@@ -92,6 +95,8 @@ void stream_up(struct stream *st, msec_t now_ms)
     st->offset.best = st->offset.was = UNKNOWN; /* perhaps another clock than before */
     st->way_ms = st->way_was_ms = MSEC_NEVER;
     st->far_ms = 0;
+    st->n_want = st->want_at = 0; /* the node has forgotten what was said before */
+    st->link = (uint8_t)(1 + st->pool->n_links++ % UINT8_MAX);
     seen_again(&st->seen);
 }
 
@@ -114,6 +119,11 @@ void stream_unreached(struct stream *st, msec_t silent_ms, msec_t now_ms)
     st->unreached = true;
 }
 
+static uint32_t wants(const struct stream *st)
+{
+    return st->n_want - st->want_at;
+}
+
 static void fill(struct stream *st, msec_t now_ms, struct msg_seen *m,
                  const struct seen_frame *f)
 {
@@ -125,6 +135,9 @@ static void fill(struct stream *st, msec_t now_ms, struct msg_seen *m,
     } else {
         m->seq = seen_empty(&st->seen);
     }
+    m->want = st->want + st->want_at;
+    m->n_want = wants(st) < STREAM_WANTS ? wants(st) : STREAM_WANTS;
+    st->want_at += m->n_want;
     st->clock_ms = now_ms;
 }
 
@@ -137,13 +150,25 @@ bool stream_seen(struct stream *st, msec_t now_ms, struct msg_seen *m)
         return false;
     (void)seen_seal(&st->seen); /* without memory they wait */
     f = seen_next(&st->seen);
-    if (f == NULL && !echo)
+    if (f == NULL && !echo && wants(st) == 0)
         return false;
     fill(st, now_ms, m, f);
     if (echo)
         st->echo_at_ms = now_ms + SEEN_EVERY_MS;
     else
         m->flags = 0;
+    return true;
+}
+
+bool stream_want(struct stream *st, const struct token *t, uint8_t client)
+{
+    bool may = client == WANT_NO_MORE || (st->far_ms > 0 && wants(st) < STREAM_WANTS);
+
+    if (wants(st) == 0)
+        st->n_want = st->want_at = 0;
+    if (!st->up || !may || !GROW(st->want, st->n_want, st->cap_want, 16))
+        return false;
+    st->want[st->n_want++] = (struct want_row) { t->seg, t->number, client };
     return true;
 }
 

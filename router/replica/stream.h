@@ -25,10 +25,12 @@
 #define SEGQ_ROUTER_STREAM_H
 
 #include "common/ticket/pace.h"
+#include "common/ticket/token.h"
 #include "router/replica/line.h"
 #include "router/replica/poll_marks.h"
 
 #define STREAM_SEEN_MS 100 /* interval of stream_seen() */
+#define STREAM_WANTS   1024 /* of a message */
 
 struct told_pace { /* pace of a lane */
     struct pace pace; /* min_ms 0: not known yet */
@@ -80,6 +82,9 @@ struct stream {
     msec_t least_ms, since_ms; /* least way since then, over all links; MSEC_NEVER: none yet */
     msec_t sure_far_ms; /* by it: no jam has made it; 0 also until that is sure */
     struct seen seen;
+    struct want_row *want; /* owned; what is said next of who listens */
+    uint32_t n_want, cap_want, want_at; /* want_at: those before it were said */
+    uint8_t link; /* hardly ever that of another one, or of an earlier link; not 0 */
 };
 
 void stream_init(struct stream *st, struct line_pool *pool);
@@ -94,6 +99,10 @@ SQ_CHECK int stream_apply(struct stream *st, const struct msg_replica *m, msec_t
 bool stream_seen(struct stream *st, msec_t now_ms, struct msg_seen *m);
 /* The last one of this process, once nobody is answered any more. */
 void stream_farewell(struct stream *st, msec_t now_ms, struct msg_seen *m);
+
+/* Somebody listens to the ticket, or (client WANT_NO_MORE) does not any more. False: the node is
+ * near, so it can be asked; or more are waiting to be said than a message has; or no memory. */
+bool stream_want(struct stream *st, const struct token *t, uint8_t client);
 
 static inline struct known_name *stream_name(const struct stream *st, seg_id name)
 {

@@ -80,6 +80,8 @@ struct router {
     void (*tell_left)(const struct mng_links *m);
     /* A segment node is to hear what has become of its word about a turn. */
     void (*turn_told)(struct router *r, node_no node, const struct msg_turn_ans *a);
+    /* A ticket that listeners wait for is let in. */
+    void (*let_in)(struct router *r, const struct let_in_row *row);
     struct tasking *tasking; /* NULL: there are no tasks here */
     struct arena arena; /* memory of the frame being handled */
     struct api_ans ans; /* the answer being composed */

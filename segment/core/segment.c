@@ -92,6 +92,15 @@ void segtab_wake(struct segtab *t, struct seg *g)
         list_push_back(&t->active, &g->active);
 }
 
+void segtab_due(struct segtab *t, struct ticket_id id)
+{
+    if (SQ_LIKELY(t->replica.n_wants == 0))
+        return;
+    id = segtab_outside(t, id);
+    for (uint32_t i = 0; i < t->n_peers; i++)
+        wants_due(&t->peers[i].listener.wants, id);
+}
+
 void segtab_note_died(struct said_seg *s, uint32_t slot)
 {
     if (s->lost)

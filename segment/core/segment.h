@@ -26,6 +26,8 @@ void segtab_seg_free(struct segtab *t, struct seg *g);
 void segtab_touch(struct segtab *t, struct seg *g);
 /* Makes each tick visit it: it has waiting or released tickets. */
 void segtab_wake(struct segtab *t, struct seg *g);
+/* A ticket was released: routers that want to hear of it will, once that is stored. */
+void segtab_due(struct segtab *t, struct ticket_id id);
 void segtab_note_died(struct said_seg *s, uint32_t slot); /* for the next push */
 /* The ticket left the line: a copy of it and the routers' replica must follow. */
 static inline void segtab_died(struct seg *g, uint32_t slot)

@@ -15,6 +15,7 @@
 #include "segment/copy/xfer_out.h"
 #include "segment/core/jrec.h"
 #include "segment/core/opts.h"
+#include "segment/core/wants.h"
 #include "segment/line/contents.h"
 #include "segment/line/directory.h"
 #include "segment/line/session.h"
@@ -118,6 +119,7 @@ struct listener { /* a router, in struct peer */
     msec_t heard_ms;  /* ours, when it said something */
     uint64_t seen;
     size_t pending;   /* bytes that it has not read */
+    struct wants wants; /* tickets to which somebody listens there */
 };
 
 struct said_name {
@@ -145,6 +147,7 @@ struct replica {
     uint64_t version;   /* segtab.names_version, at the last push */
     uint32_t visit;
     uint32_t n_listeners;
+    uint32_t n_wants;   /* of all routers */
     bool now;           /* push at the end of this step: do not wait for the tick */
 };
 

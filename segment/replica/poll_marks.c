@@ -8,6 +8,7 @@
 #include "segment/core/location.h"
 #include "segment/core/segment.h"
 #include "segment/core/state.h"
+#include "segment/replica/let_in.h"
 #include "segment/tickets/poll.h"
 #include "segment/tickets/timeouts.h"
 #include "segment/tickets/waiting.h"
@@ -59,6 +60,7 @@ void replica_seen(struct segtab *t, peer_no from, const struct msg_seen *m)
     }
     for (uint32_t i = 0; i < m->n; i++)
         row_in(t, &m->v[i]);
+    let_in_wanted(t, p, m);
     l->echo_ms = m->clock_ms;
     l->heard_ms = t->now.now_ms;
     l->seen = u64_max(l->seen, m->seq);
@@ -95,8 +97,10 @@ void replica_spare(struct segtab *t)
         spare_all(t, 0);
 }
 
-void replica_gone(struct segtab *t, const struct listener *l)
+void replica_gone(struct segtab *t, struct listener *l)
 {
+    t->replica.n_wants -= l->wants.n;
+    wants_fini(&l->wants);
     if (l->state == LISTENS_NOT)
         return;
     assert(t->replica.n_listeners > 0);

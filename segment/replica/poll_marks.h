@@ -15,6 +15,6 @@ void segtab_pending(struct segtab *t, peer_no router, size_t bytes);
 void replica_spare(struct segtab *t);
 /* The link of a router has ended: without its farewell it may have told people what nobody will
  * say any more (tickets/timeouts.h). */
-void replica_gone(struct segtab *t, const struct listener *l);
+void replica_gone(struct segtab *t, struct listener *l);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "segment/core/location.h"
 #include "segment/core/segment.h"
+#include "segment/replica/let_in.h"
 #include "segment/replica/rows.h"
 
 #define SLOW_BYTES   (4u << 20) /* bytes unread: then a whole push later */
@@ -54,6 +55,8 @@ void replica_fini(struct segtab *t)
 {
     forget_all(t);
     map_fini(&t->replica.by_name);
+    for (uint32_t i = 0; i < t->n_peers; i++)
+        wants_fini(&t->peers[i].listener.wants);
 }
 
 /* The host's slots that name this node has under it; false: it is elsewhere by now. */
@@ -327,10 +330,11 @@ static void push_to(struct build *b, struct peer *p)
         push_whole(b, p);
     if (l->state < LISTENS_BEGUN)
         return;
-    if (!b->said && !b->waiting && !whole && !l->echo &&
+    if (!b->said && !b->waiting && !whole && !l->echo && l->wants.n_due == 0 &&
         b->t->now.now_ms - l->stamp_ms < QUIET_MS)
         return;
     frame_stamp(b);
+    let_in_say(b->t, p, b->out);
 }
 
 /* Somebody is told less than has changed: all are told everything anew. */

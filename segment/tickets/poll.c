@@ -162,3 +162,12 @@ void segtab_place(struct segtab *t, struct seg_now now, const struct place_req *
     }
     t->n.places += n;
 }
+
+void segtab_place_one(struct segtab *t, const struct place_req *r, struct place_ans *a,
+                      struct arena *mem)
+{
+    struct location s;
+    enum found k = segtab_find(t, r->seg, r->number, &s);
+
+    place_one(t, r, k, &s, a, mem);
+}

@@ -44,6 +44,7 @@ uint32_t segtab_pop_returning(struct segtab *t, struct seg *g, uint32_t n, int64
         segtab_released(t, g, x, at_ms);
         segtab_audit_released(t, g, x, true);
         marks_add(&g->unstored, x->id, at_ms, true);
+        segtab_due(t, x->id);
     }
     return got;
 }
@@ -73,6 +74,7 @@ uint32_t segtab_pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t
         if (!away)
             segtab_audit_released(t, g, x, false);
         marks_add(&g->unstored, x->id, at_ms, false);
+        segtab_due(t, x->id);
         segtab_died(g, slot[i]);
     }
     return got;

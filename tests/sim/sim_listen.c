@@ -74,3 +74,50 @@ Test(listen, segment_nodes_restart)
 {
     each(restart_a_node);
 }
+
+/* Three regions; the line is in the manager's. Who listens far from it is told of
+ * a release in one way's time and two ticks, also who has just come. */
+#define OCEAN_MS 150
+
+static struct sim_opts far_crowd(uint64_t seed)
+{
+    struct sim_opts o = crowd(seed);
+
+    o.segs = 1;
+    o.ocean_ms = OCEAN_MS;
+    o.capacity = 400;
+    o.poll_min_ms = 1000;
+    return o;
+}
+
+Test(listen, over_an_ocean_a_release_is_told_in_one_way)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct sim_counts n = play(far_crowd(seed), NULL);
+
+        cr_expect_gt(n.let_in_told, 60);
+        cr_expect_gt(n.let_in_unasked, 50, "%u", (unsigned)n.let_in_unasked);
+        cr_expect_eq(n.told_late, 0, "%u ms", (unsigned)n.told_late_ms);
+    }
+}
+
+static void break_something(struct sim *s, unsigned i)
+{
+    if (i % 3 == 0)
+        cut_a_router_from_a_node(s, i);
+    else if (i % 3 == 1)
+        restart_a_node(s, i);
+    else
+        restart_router(s, i);
+}
+
+Test(listen, over_an_ocean_things_break)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct sim_opts o = crowd(seed);
+
+        o.ocean_ms = OCEAN_MS;
+        o.poll_min_ms = 1000;
+        cr_expect_gt(play(o, break_something).let_in_unasked, 20);
+    }
+}

@@ -549,6 +549,21 @@ void check_placed(struct sim *s, const struct proc *p, const struct place_req *q
     }
 }
 
+void check_let_in(struct sim *s, const struct proc *p, const struct msg_let_in *m)
+{
+    for (uint32_t i = 0; i < m->n; i++) {
+        const struct let_in_row *r = &m->v[i];
+        struct place_req q = { .seg = r->seg, .number = r->number };
+        struct place_ans a = { .state = PLACE_ADMITTED,
+                               .pass = (const char *)r->pass,
+                               .pass_len = (uint16_t)r->pass_len,
+                               .released_at_ms = r->released_at_ms,
+                               .pass_expires_s = r->pass_expires_s };
+
+        check_placed(s, p, &q, &a);
+    }
+}
+
 #define LEFT_US 1000000 /* by then all routers know who has left, unless links are cut */
 
 /* An answer that is older than what was told by a state of newer_at. The third gap of PROTOCOL

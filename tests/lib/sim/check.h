@@ -9,6 +9,8 @@ void check_appended(struct sim *s, const struct proc *p, const struct append_req
                     const struct append_ans *a);
 void check_placed(struct sim *s, const struct proc *p, const struct place_req *q,
                   const struct place_ans *a);
+/* The same of those who are told unasked. */
+void check_let_in(struct sim *s, const struct proc *p, const struct msg_let_in *m);
 struct known { /* what an answer tells: */
     usec_t as_of;    /* the true moment of that state */
     msec_t fence_ms; /* how long the name had been fenced, at most; 0: it was not */

@@ -300,6 +300,7 @@ static void count_told(struct sim *s, const struct sans *a)
     int64_t late_ms = sim_wall(s) - clock_true(s, a->flow.released_at_ms);
 
     s->count.let_in_told++;
+    s->count.told_late += late_ms > s->o.ocean_ms * 1.1 + 200; /* a way, two ticks */
     if (late_ms > (int64_t)s->count.told_late_ms)
         s->count.told_late_ms = (uint64_t)late_ms;
 }

@@ -241,6 +241,9 @@ static void seg_step(struct sim *s, struct proc *p, struct segtab_in in)
     for (uint32_t i = 0; i < p->box.n; i++)
         if (p->box.v[i].m.type == MSG_SEG_POPPED)
             check_popped(s, &p->box.v[i].m.seg_popped, in.msg);
+    for (uint32_t i = 0; i < p->box.n; i++)
+        if (p->box.v[i].m.type == MSG_LET_IN)
+            check_let_in(s, p, &p->box.v[i].m.let_in);
     if (in.msg != NULL && in.msg->type == MSG_SEEN)
         seen_taken(s, p, &in.msg->seen);
     if (t == TURN_KEPT) {

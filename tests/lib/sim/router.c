@@ -243,6 +243,7 @@ static void event(struct sim *s, struct slistener *x, const struct sflow *f, str
 
 static void forget(struct srouter *r, struct slistener *x)
 {
+    listeners_want_no_more(&x->l, &r->known);
     listeners_remove(&r->listeners, &x->l);
     free(x);
 }
@@ -268,11 +269,16 @@ static bool looked(struct sim *s, struct proc *p, const struct sflow *f, struct 
     struct srouter *r = p->router;
     struct slistener *x = f->look != NULL ? f->look : begins(s, r, f);
 
+    if (f->look == NULL && x != NULL)
+        x->l.wanted = f->wanted;
+    else if (f->look == NULL)
+        replicas_want_no_more(&r->known, f->wanted, &f->f.token);
     if (x == NULL)
         return false;
     if (f->f.result == FLOW_OK && !f->f.admitted) {
         if (listeners_heard(&r->listeners, &x->l, &f->f, f->f.no_place, true, sim_ms(s)))
             event(s, x, f, known);
+        listeners_want(&x->l, &r->known, f->f.node);
     } else if (f->f.result == FLOW_OK || f->f.result == FLOW_GONE) {
         event(s, x, f, known);
         forget(r, x);
@@ -355,6 +361,8 @@ static void poll(struct sim *s, struct srouter *r, struct sflow *f)
     bool first = f->req.listens && f->look == NULL; /* the node is asked */
 
     flow_poll(&f->f, r->r, first ? NULL : &r->known, &f->req.token, sim_ms(s));
+    if (first)
+        f->wanted = replicas_want(&r->known, f->f.node, &f->req.token);
 }
 
 static void on_request(struct sim *s, struct proc *p, const struct sreq *q)
@@ -393,7 +401,8 @@ static bool is_closed(const struct sim *s, const struct slistener *x)
     return s->player[x->req.player].gen != x->req.gen;
 }
 
-static void look(struct sim *s, struct proc *p, struct slistener *x)
+/* row: what its node says; NULL: it may have to be asked. */
+static void look(struct sim *s, struct proc *p, struct slistener *x, const struct let_in_row *row)
 {
     struct srouter *r = p->router;
     uint32_t i = flow_slot(r);
@@ -406,8 +415,53 @@ static void look(struct sim *s, struct proc *p, struct slistener *x)
     f->repeats = false;
     f->pass = 0;
     f->subject_hash = 0;
-    poll(s, r, f);
+    if (row == NULL) {
+        poll(s, r, f);
+    } else {
+        struct place_ans a = { .state = PLACE_ADMITTED,
+                               .released_at_ms = row->released_at_ms,
+                               .pass_expires_s = row->pass_expires_s };
+
+        flow_poll(&f->f, r->r, NULL, &f->req.token, sim_ms(s));
+        if (f->f.todo == FLOW_ASK) {
+            f->pass = check_hash((const char *)row->pass, row->pass_len);
+            flow_place_ans(&f->f, r->r, &a, sim_ms(s));
+        }
+    }
     router_go(s, p, i);
+}
+
+/* The look that is under way ends: nobody waits for it. */
+static void looks_no_more(struct srouter *r, const struct slistener *x)
+{
+    for (uint32_t i = 0; i < r->n; i++)
+        if (r->flow[i].used && r->flow[i].look == x) {
+            r->flow[i].used = false;
+            r->flow[i].wake_gen = 0;
+        }
+}
+
+static void on_let_in(struct sim *s, struct proc *p, const struct proc *node,
+                      const struct let_in_row *row)
+{
+    struct srouter *r = p->router;
+    uint32_t below = UINT32_MAX;
+    struct listen_ticket *l;
+
+    if (!replicas_is_fresh(&r->known, r->seg[node->no].no, sim_ms(s)))
+        return;
+    while ((l = listeners_of(&r->listeners, row->seg, row->number, &below)) != NULL) {
+        struct slistener *x = container_of(l, struct slistener, l);
+
+        looks_no_more(r, x);
+        if (is_closed(s, x)) {
+            forget(r, x);
+            continue;
+        }
+        listeners_look(&r->listeners, l);
+        s->count.let_in_unasked++;
+        look(s, p, x, row);
+    }
 }
 
 void router_listen_run(struct sim *s, struct proc *p)
@@ -422,7 +476,7 @@ void router_listen_run(struct sim *s, struct proc *p)
         if (is_closed(s, who))
             forget(p->router, who);
         else if (todo == LISTEN_LOOK)
-            look(s, p, who);
+            look(s, p, who, NULL);
     }
 }
 
@@ -605,6 +659,10 @@ void srouter_msg(struct sim *s, struct proc *p, const struct proc *from, peer_no
         break;
     case MSG_TURN:
         turns_heard(s, p, peer, &m->turn);
+        break;
+    case MSG_LET_IN:
+        for (uint32_t i = 0; i < m->let_in.n && peer == p->router->seg[node->no].peer; i++)
+            on_let_in(s, p, node, &m->let_in.v[i]);
         break;
     case MSG_REPLICA:
         if (peer == p->router->seg[node->no].peer)

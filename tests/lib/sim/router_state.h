@@ -35,6 +35,7 @@ struct sflow {
     struct sreq req;
     uint32_t gen;      /* of the slot: counts its uses */
     uint64_t wake_gen; /* a timer that carries another is old */
+    uint8_t wanted; /* a request to listen: replicas_want() */
     uint64_t pass;
     uint64_t subject_hash;
     char subject[SIM_SUBJECT_LEN];

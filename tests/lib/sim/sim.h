@@ -135,6 +135,8 @@ struct sim_counts {
     uint64_t waiting; /* players that wait, as they know it */
     uint64_t relaxed; /* joins whose order a broken link made uncertain (PROTOCOL.md) */
     uint64_t events, let_in_told; /* to who listens; of these: passes */
+    uint64_t let_in_unasked;      /* their passes came by themselves (LET_IN) */
+    uint64_t told_late;           /* of them: later than a way and two ticks */
     uint64_t told_late_ms;        /* the longest from a release to its event */
     uint64_t known; /* polls that routers answered by themselves, */
     uint64_t kept;  /* of them those whose node could not be asked, */

@@ -278,6 +278,8 @@ Test(codec, rows_of_a_replica_make_sense)
     cr_expect_eq(DECODE(MSG_SEEN, "\x22\x01\x07"), SQ_EPROTO, "no marks");
     cr_expect_eq(DECODE(MSG_SEEN, "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), SQ_EPROTO,
                  "a clock before 0");
+    cr_expect_eq(DECODE(MSG_SEEN, "\x3a\x01\x07\x42\x01\x02\x4a\x01\x03"), 0, "wants no more");
+    cr_expect_eq(DECODE(MSG_SEEN, "\x3a\x01\x07\x42\x01\x02\x4a\x01\x04"), SQ_EPROTO, "class");
 }
 
 Test(codec, columns_must_agree)

@@ -279,3 +279,86 @@ Test(listeners, those_sent_away_come_back_one_after_the_other)
     for (unsigned s = 0; s < 30; s++)
         cr_expect_leq(in_s[s], 6000, "%u in second %u", in_s[s], s);
 }
+
+/* ---- nodes that are far say a release unasked ------------------------------------------------ */
+
+/* The node is so far away, there and back. */
+static void far_away(msec_t ms, msec_t at)
+{
+    struct msg_seen seen;
+    struct msg_replica m = { .stamp_ms = 4000 };
+
+    cr_assert(stream_seen(st, at, &seen));
+    m.echo_ms = seen.clock_ms;
+    cr_assert_eq(stream_apply(st, &m, at + ms), 0);
+}
+
+static void wanted(struct listen_ticket *x, uint32_t poll_ms)
+{
+    x->near |= poll_ms <= LISTEN_NEAR_MS;
+    listeners_want(x, &known, NODE);
+}
+
+static uint32_t said(struct want_row *row)
+{
+    struct msg_seen m;
+
+    if (!stream_seen(st, T0 + 200, &m))
+        return 0;
+    if (m.n_want > 0)
+        *row = m.want[0];
+    return m.n_want;
+}
+
+Test(listeners, a_far_node_is_told_once_of_who_is_near_the_turn)
+{
+    struct listen_ticket *x = add(3, T0);
+    struct want_row row;
+
+    far_away(160, T0);
+    x->near = false;
+    wanted(x, 60000);
+    cr_expect_eq(said(&row), 0, "not near");
+    wanted(x, 2000);
+    cr_expect(said(&row) == 1 && row.seg == NAME && row.number == 3 && row.client == x->token.client);
+    wanted(x, 2000);
+    cr_expect_eq(said(&row), 0, "once");
+    stream_down(st);
+    stream_up(st, T0 + 300);
+    far_away(160, T0 + 300);
+    wanted(x, 2000);
+    cr_expect_eq(said(&row), 1, "and once more, by a new link");
+    listeners_want_no_more(x, &known);
+    cr_expect(said(&row) == 1 && row.number == 3 && row.client == WANT_NO_MORE);
+    listeners_want_no_more(x, &known);
+    cr_expect_eq(said(&row), 0);
+}
+
+Test(listeners, a_near_node_is_asked)
+{
+    struct listen_ticket *x = add(3, T0);
+    struct want_row row;
+
+    far_away(2, T0);
+    wanted(x, 1000);
+    cr_expect_eq(said(&row), 0);
+}
+
+Test(listeners, all_who_listen_to_a_ticket_are_found)
+{
+    struct token t = { .seg = NAME, .number = 3 };
+    struct listen_ticket again, *x = add(3, T0), *y = add(4, T0);
+    uint32_t below = UINT32_MAX, n = 0;
+
+    cr_assert(listeners_add(&all, &again, &t, T0));
+    for (struct listen_ticket *v; (v = listeners_of(&all, NAME, 3, &below)) != NULL; n++) {
+        cr_expect(v == x || v == &again);
+        listeners_look(&all, v);
+        listeners_remove(&all, v);
+    }
+    cr_expect_eq(n, 2);
+    below = UINT32_MAX;
+    cr_expect_eq(listeners_of(&all, NAME, 4, &below), y);
+    below = UINT32_MAX;
+    cr_expect_null(listeners_of(&all, NAME + 1, 3, &below));
+}

@@ -283,3 +283,103 @@ Test(replica_seen, a_key_is_forgotten_by_a_mark_as_by_a_poll)
     says(RIG_ROUTER, 0, 1, CLIENT_GAME, number, 1, 1000);
     cr_expect_eq(g->b.subjects.n, 0);
 }
+
+/* ---- tickets to which somebody listens far away ---------------------------------------------- */
+
+static struct { /* LET_IN */
+    peer_no to;
+    uint32_t number, n;
+    int64_t at_ms;
+} told;
+
+static void hear(void *ctx, const struct rig_wire *w, const struct msg *m)
+{
+    (void)ctx;
+    if (m->type != MSG_LET_IN)
+        return;
+    told.to = w->peer;
+    for (uint32_t i = 0; i < m->let_in.n; i++) {
+        const struct let_in_row *v = &m->let_in.v[i];
+
+        cr_expect(v->seg == 1 && v->pass_len > 0 && v->pass_expires_s > 0);
+        told.number = v->number;
+        told.at_ms = v->released_at_ms;
+        told.n++;
+    }
+}
+
+static void wants(peer_no router, uint32_t number, uint8_t client)
+{
+    struct want_row row = { 1, number, client };
+
+    r->hear = hear;
+    told.n = 0;
+    rig_seen(r, 0, router, (struct msg_seen) { .clock_ms = 1, .seq = ++seq, .n_want = 1, .want = &row });
+}
+
+static void pops(uint64_t tick, uint32_t n)
+{
+    rig_order(r, 0, (struct msg) { .type = MSG_SEG_POP,
+                                   .seg_pop = { .epoch = 1, .seg = 1, .tick = tick, .n = n,
+                                                .released_at_ms = 5000 } });
+}
+
+Test(replica_seen, who_wants_to_hear_of_a_release_is_told_once_it_is_stored)
+{
+    rig_up(r, 0, RIG_ROUTER2, RPC_ROUTER, "rt2");
+    says(RIG_ROUTER, 0, 1, CLIENT_GAME, 0, 0, 0);
+    wants(RIG_ROUTER2, 1, CLIENT_GAME);
+    wants(RIG_ROUTER2, 2, CLIENT_GAME);
+    pops(1, 2);
+    rig_run(r, 300);
+    cr_expect_eq(told.n, 0, "it may still be undone");
+    rig_stored(r, 0, 1, 1);
+    cr_expect(told.n == 1 && told.to == RIG_ROUTER2 && told.number == 1 && told.at_ms == 5000);
+    cr_expect_eq(segtab_seg(r->t[0], 1)->claimed, 1, "as if it had polled");
+    rig_run(r, 300);
+    cr_expect_eq(told.n, 1, "once");
+    pops(2, 1);
+    rig_stored(r, 0, 1, 2);
+    cr_expect(told.n == 2 && told.number == 2);
+}
+
+Test(replica_seen, who_listens_no_more_or_has_left_is_not_told)
+{
+    wants(RIG_ROUTER, 0, CLIENT_GAME);
+    wants(RIG_ROUTER, 1, CLIENT_GAME);
+    wants(RIG_ROUTER, 2, CLIENT_GAME);
+    wants(RIG_ROUTER, 0, WANT_NO_MORE);
+    rig_leave(r, 0, 1, 2);
+    wants(RIG_ROUTER, 5000, CLIENT_GAME); /* nobody's */
+    rig_pop(r, 0, 1, 1, 5);
+    cr_expect(told.n == 1 && told.number == 1);
+    cr_expect_eq(segtab_seg(r->t[0], 1)->claimed, 1);
+}
+
+Test(replica_seen, a_want_that_comes_behind_the_release_is_answered_at_once)
+{
+    rig_pop(r, 0, 1, 1, 1);
+    wants(RIG_ROUTER, 0, CLIENT_GAME);
+    cr_expect(told.n == 1 && told.number == 0);
+}
+
+Test(replica_seen, a_link_that_ends_wants_nothing)
+{
+    rig_up(r, 0, RIG_ROUTER2, RPC_ROUTER, "rt2");
+    says(RIG_ROUTER2, 0, 1, CLIENT_GAME, 0, 0, 0);
+    for (uint32_t i = 0; i < 100; i++)
+        wants(RIG_ROUTER, i, CLIENT_GAME);
+    rig_down(r, 0, RIG_ROUTER);
+    rig_pop(r, 0, 1, 1, 100);
+    cr_expect_eq(told.n, 0);
+    cr_expect_eq(segtab_seg(r->t[0], 1)->claimed, 0);
+}
+
+Test(replica_seen, many_are_told_in_several_frames)
+{
+    for (uint32_t i = 0; i < 300; i += 2)
+        wants(RIG_ROUTER, i, CLIENT_GAME);
+    rig_pop(r, 0, 1, 1, 300);
+    rig_run(r, 500);
+    cr_expect_eq(told.n, 150);
+}

@@ -338,7 +338,7 @@ enum seen_flag {
 };
 
 struct want_row { /* a ticket that somebody listens to at this router */
-    seg_id seg; /* of its token */
+    seg_id seg; /* the one that its token names */
     uint32_t number;
     uint8_t client; /* enum client_class; WANT_NO_MORE */
 };
@@ -351,7 +351,7 @@ struct msg_seen {
     uint8_t flags;   /* enum seen_flag */
     uint32_t n, n_want;
     struct seen_row *v;
-    struct want_row *want; /* of this link: said once */
+    struct want_row *want; /* said once on a link */
 };
 
 /* Tickets that were wanted, and are let in: what their polls would be answered now. */

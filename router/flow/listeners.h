@@ -87,7 +87,7 @@ SQ_CHECK bool listeners_heard(struct listeners *l, struct listen_ticket *x, cons
 void listeners_want(struct listen_ticket *x, const struct replicas *known, node_no node);
 /* Before listeners_remove(). */
 void listeners_want_no_more(struct listen_ticket *x, const struct replicas *known);
-/* Who listens to this ticket, one after the other; NULL: there is no further one. *below begins as
+/* Listeners of this ticket, one after the other; NULL: there is no further one. *below begins as
  * UINT32_MAX; each may be removed before the next. */
 struct listen_ticket *listeners_of(const struct listeners *l, seg_id seg, uint32_t number,
                                    uint32_t *below);

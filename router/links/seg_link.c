@@ -198,7 +198,7 @@ static int on_longer(struct router *r, const struct msg_session *m)
     return 0;
 }
 
-/* Of a jammed link it is not news: who listens looks, and is told what is so now. */
+/* A jammed link brings no news: who listens looks, and is told what is so now. */
 static int on_let_in(struct seg_link *l, const struct msg_let_in *m)
 {
     struct router *r = l->s->r;

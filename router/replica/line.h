@@ -22,7 +22,7 @@ struct line_block {
 struct line_pool {
     struct slab_pool slabs; /* pieces for struct line_block */
     size_t n_bytes, max_bytes; /* bytes of all lines, and what else their owner charges */
-    uint32_t n_links;   /* of its streams, ever */
+    uint32_t n_links;   /* links of all its streams, ever */
     uint64_t n_changes; /* changes of all lines, ever */
 };
 

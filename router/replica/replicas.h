@@ -88,7 +88,7 @@ SQ_CHECK bool replicas_unanswered(struct replicas *r, node_no node, seg_id host,
  * that; 0: it is to be asked. */
 uint8_t replicas_want(const struct replicas *r, node_no node, const struct token *t);
 void replicas_want_no_more(const struct replicas *r, uint8_t link, const struct token *t);
-/* What the node says now is of this moment, but for its way. */
+/* Says whether what the node says now is of this moment, but for its way. */
 bool replicas_is_fresh(const struct replicas *r, node_no node, msec_t now_ms);
 /* A node has said that the ticket waits no more. */
 void replicas_over(struct replicas *r, node_no node, const struct token *t);

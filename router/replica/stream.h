@@ -30,7 +30,7 @@
 #include "router/replica/poll_marks.h"
 
 #define STREAM_SEEN_MS 100 /* interval of stream_seen() */
-#define STREAM_WANTS   1024 /* of a message */
+#define STREAM_WANTS   1024 /* rows of a message */
 
 struct told_pace { /* pace of a lane */
     struct pace pace; /* min_ms 0: not known yet */

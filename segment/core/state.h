@@ -147,7 +147,7 @@ struct replica {
     uint64_t version;   /* segtab.names_version, at the last push */
     uint32_t visit;
     uint32_t n_listeners;
-    uint32_t n_wants;   /* of all routers */
+    uint32_t n_wants;   /* sum of all routers */
     bool now;           /* push at the end of this step: do not wait for the tick */
 };
 

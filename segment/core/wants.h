@@ -13,7 +13,7 @@
 #define WANTS_MAX 16384
 
 struct want {
-    struct ticket_id id; /* of the token */
+    struct ticket_id id; /* the one in the token */
     uint8_t client;      /* enum client_class */
 };
 

@@ -62,7 +62,7 @@ void let_in_say(struct segtab *t, struct peer *p, struct outbox *out)
         return;
     m.v = arena_array(&out->mem, MSG_BATCH_MAX, sizeof(*m.v));
     if (m.v == NULL)
-        return; /* it looks itself */
+        return; /* routers look themselves */
     for (uint32_t i = w->n_due; i-- > 0 && m.n < MSG_BATCH_MAX;)
         if (say(t, &w->v[i], &m, &out->mem)) {
             wants_del(w, w->v[i].id);

@@ -9,7 +9,7 @@
 
 #include "segment/core/state.h"
 
-/* What a router has said of its listeners. */
+/* Takes what a router has said of its listeners. */
 void let_in_wanted(struct segtab *t, struct peer *p, const struct msg_seen *m);
 /* Says who is let in, behind a push. */
 void let_in_say(struct segtab *t, struct peer *p, struct outbox *out);

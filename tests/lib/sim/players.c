@@ -310,7 +310,7 @@ static void on_poll_answer(struct sim *s, uint32_t i, const struct sans *a)
     struct player *p = &s->player[i];
 
     if (a->flow.result == FLOW_GONE) {
-        if (a->open && a->flow.reason == GONE_EXPIRED)
+        if (a->open && !a->starved && a->flow.reason == GONE_EXPIRED)
             sim_fail(s, "player %u listens, and its ticket has timed out", i);
         s->count.gone++;
         over(s, p);

@@ -26,6 +26,7 @@ struct slistener { /* a player whose connection stays open */
     struct listen_ticket l;
     struct sreq req;
     usec_t sent_at; /* the last event arrives then */
+    usec_t put_off; /* since when its looks have had no answer; 0: the last one had */
 };
 
 struct sflow {

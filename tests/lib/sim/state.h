@@ -280,6 +280,7 @@ struct sreq { /* a player's request */
     uint32_t subject; /* 0: none */
     uint8_t command;  /* FLOW_SESSION */
     bool replaces;    /* FLOW_JOIN: in place of `token` */
+    bool starved;     /* sans.starved */
     bool listens;     /* FLOW_POLL: it is told at once, as long as it waits */
     int64_t released_s, expires_s; /* of the pass that is shown */
     struct token token;
@@ -288,7 +289,8 @@ struct sreq { /* a player's request */
 struct sans { /* and its answer */
     uint32_t player, gen;
     bool reset; /* the connection broke: no answer */
-    bool open;  /* an event: others may follow */
+    bool open;  /* an event: others may follow, */
+    bool starved; /* whose looks had no answer for half the idle time: over slow links */
     uint8_t kind;
     struct flow flow;
     uint64_t pass; /* hash */

@@ -150,7 +150,7 @@ class Worker:
             rc = self.run([source_of(name), f"{OBJECTS}/bin"], log, {"PATIENCE": "2"}, STORY_S)
             return None if rc == 0 else name
         if name != "sim_mixed":
-            rc = self.run([program(test)], log)
+            rc = self.run([program(test)], log, limit=STORY_S if name.startswith("sim_") else LIMIT_S)
             return None if rc == 0 else f"{name} ({rc})" if rc == "time" else name
         for first in range(1, int(seeds or SEEDS) + 1, CHUNK):
             n = min(CHUNK, int(seeds or SEEDS) + 1 - first)

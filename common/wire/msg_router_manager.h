@@ -81,7 +81,8 @@ enum verify_fallback { VERIFY_WORK, VERIFY_LET_IN, VERIFY_REFUSE };
 #define VERIFY_ALLOW_MAX 1600 /* bytes: networks, with commas between them */
 enum suspects_mode { SUSPECTS_OFF, SUSPECTS_WATCH, SUSPECTS_CHALLENGE, SUSPECTS_REJECT };
 
-enum queue_bind { BIND_NONE, BIND_DEVICE }; /* a ticket works with whatever shows it, or with its device */
+/* A ticket works with whatever shows it, or with its device: by a cookie, or by a key if it has one. */
+enum queue_bind { BIND_NONE, BIND_DEVICE, BIND_KEY };
 
 #define PUSH_KEY_LEN 87 /* a VAPID public key: 65 bytes in base64url (RFC 8292 3.2) */
 enum turn_field { TURN_FIELD_NONE, TURN_FIELD_EMAIL, TURN_FIELD_TEXT }; /* on the waiting page */

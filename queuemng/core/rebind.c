@@ -43,7 +43,7 @@ int mng_rebind(struct mng *m, msec_t now_ms, const struct token_key *key, seg_id
 
     if (q == NULL)
         return err_set(e, SQ_EUNKNOWN, "the ticket's segment is gone: the ticket is over");
-    if (q->def.bind != BIND_DEVICE)
+    if (q->def.bind == BIND_NONE)
         return err_set(e, SQ_ECONFLICT, "queue %s does not bind tickets to devices (bind: none): any device "
                        "may show them", q->def.name);
     mng_begin(m, now_ms, out);

@@ -16,7 +16,7 @@ const char *const def_mode_names[] = { "rate", "slots", "both", NULL };
 static const char *const renews[] = { "off", "on", NULL };
 const char *const def_challenge_names[] = { "off", "auto", "on", NULL };
 const char *const def_suspects_names[] = { "off", "watch", "challenge", "reject", NULL };
-static const char *const binds[] = { "none", "device", NULL }; /* by enum queue_bind */
+static const char *const binds[] = { "none", "device", "key", NULL }; /* by enum queue_bind */
 static const char *const verify_fallbacks[] = { "work", "let_in", "refuse", NULL };
 static const char *const sharings[] = { "weight", "strict", NULL };
 
@@ -188,7 +188,8 @@ const struct cfg_key queue_def_keys[] = {
       "places of a prefix in two minutes that are usual: beyond it ten count as one; 0 = any number is", 0, 0,
       0 },
     { "bind", CFG_ENUM, AT(bind), "none", 0, 0, true,
-      "device: a ticket and its pass work only with the device (browser) that joined", binds, 0, 0 },
+      "device: a ticket and its pass work only with the device (browser) that joined, by a cookie; key: by a "
+      "key that the browser keeps", binds, 0, 0 },
     { "turn_notice", CFG_OBJ, AT(turn), "", 0, 0, true,
       "people who ask for it are told by a call of yours that their turn has come", 0, turn_keys, 0 },
     { 0 },

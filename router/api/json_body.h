@@ -16,6 +16,7 @@ struct join_body {
     uint8_t head_len;              /* bindings of the pass; 0: none */
     bool keyed;                    /* the subject stands for an Idempotency-Key */
     bool https;                    /* with device: how the join came */
+    bool proved;                   /* likewise: it is the id of a key; else a secret */
     char device[DEVICE_LEN + 1];   /* "": its queue is not bound to devices */
     bool replaces;                 /* a claim that names a ticket to replace: */
     struct token old;

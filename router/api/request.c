@@ -94,6 +94,7 @@ static bool cut_tail(struct slice *p, const char *t, size_t n)
 static void tickets(const struct http_req *q, struct api_req *out, struct slice rest)
 {
     bool events = CUT_TAIL(&rest, "/events"), contact = !events && CUT_TAIL(&rest, "/contact");
+    bool device = !events && !contact && CUT_TAIL(&rest, "/device");
 
     if (!one_part(rest))
         return;
@@ -104,6 +105,8 @@ static void tickets(const struct http_req *q, struct api_req *out, struct slice 
                     : q->method == HTTP_DELETE ? API_UNCONTACT
                                                : API_BAD_METHOD;
     }
+    if (device)
+        only_post(q, out, API_DEVICE);
     if (!events)
         return;
     out->allow = "GET";

@@ -10,6 +10,7 @@ enum api_call {
     API_EVENTS, /* GET /v1/tickets/{token}/events */
     API_LEAVE, /* DELETE /v1/tickets/{token} */
     API_CONTACT, API_UNCONTACT, /* PUT, DELETE /v1/tickets/{token}/contact */
+    API_DEVICE, /* POST /v1/tickets/{token}/device */
     API_QUEUE, /* GET /v1/queues/{queue} */
     API_JWKS,  /* GET /.well-known/jwks.json */
     API_VERIFY, /* GET /v1/verify */

@@ -35,6 +35,7 @@
     X(SUSPECT_NETWORK, 429, "suspect_network")                                           \
     X(CONFLICT, 409, "conflict")                                                         \
     X(OTHER_DEVICE, 403, "other_device")                                                 \
+    X(PROOF_REQUIRED, 401, "proof_required")                                             \
     X(PASS_INVALID, 401, "pass_invalid")                                                 \
     X(PASS_REVOKED, 403, "pass_revoked")                                                 \
     X(PASS_OTHER_METHOD, 403, "pass_other_method")                                       \

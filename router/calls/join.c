@@ -134,14 +134,20 @@ static void done(struct router *r, struct rflow *rf)
 static void begin(struct router *r, struct httpd_req *req, const struct http_req *http,
                   const struct route_queue *q, struct join_body *b, struct slice key, unsigned lane, rflow_done end)
 {
-    struct rflow *rf = rflow_call(r, req, end, "the router is overloaded; you have not joined: try again");
+    const char *why = NULL;
+    struct rflow *rf;
 
+    if (SQ_UNLIKELY(q->map.bind != BIND_NONE) && http != NULL)
+        why = device_join(r, req, http, q, b, key, device_proof(http));
+    if (SQ_UNLIKELY(why != NULL)) {
+        device_unproved(r, req, why);
+        return;
+    }
+    rf = rflow_call(r, req, end, "the router is overloaded; you have not joined: try again");
     if (rf == NULL)
         return;
     if (key.p != NULL && b->subject_len == 0) /* a subject is one place anyway */
         join_by_key(r, q, b, key);
-    if (SQ_UNLIKELY(q->map.bind == BIND_DEVICE) && http != NULL)
-        device_join(r, req, http, q, b, key);
     join_flow(r, rf, q, b, lane);
     rflow_begin(r, rf);
 }
@@ -339,7 +345,7 @@ static bool has_room(const struct router *r, struct slice queue, const struct bo
 {
     const struct route_queue *q = routes_queue(r->routes, queue.p, queue.n);
 
-    return q == NULL || q->map.bind != BIND_DEVICE || strlen(b->htm) + strlen(b->htu) <= 90;
+    return q == NULL || q->map.bind == BIND_NONE || strlen(b->htm) + strlen(b->htu) <= 90;
 }
 
 bool permit_join(struct router *r, struct httpd_req *req, const struct http_req *q,

@@ -219,7 +219,7 @@ static const char *unfit(struct places_call *c, const struct route_queue *q, enu
         *p = API_QUEUE_CLOSED;
         return "it is closed";
     }
-    if (q->map.bind == BIND_DEVICE)
+    if (q->map.bind != BIND_NONE)
         return "its tickets are bound to devices, those of a group are not";
     if (!challenge_is_free(q))
         return "it asks for challenges or looks for suspects, which a group cannot answer";

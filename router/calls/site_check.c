@@ -202,6 +202,7 @@ bool site_check(struct router *r, struct httpd_req *req, const struct http_req *
                 const struct join_then *then)
 {
     struct site_token t;
+    const char *why;
     struct slice said;
 
     if (http_find(q, "segq-verify", &said) == 0 || said.n == 0 || said.n > SITE_TOKEN_MAX) {
@@ -220,7 +221,10 @@ bool site_check(struct router *r, struct httpd_req *req, const struct http_req *
         router_answer(r, req);
         return false;
     }
-    if (queue->map.bind == BIND_DEVICE)
-        device_join(r, req, q, queue, b, q->idempotency_key);
+    if (queue->map.bind != BIND_NONE &&
+        (why = device_join(r, req, q, queue, b, q->idempotency_key, device_proof(q))) != NULL) {
+        device_unproved(r, req, why);
+        return false;
+    }
     return !hold(r, req, queue, b, said, &t, w, then) && falls_back(r, req, queue, w);
 }

@@ -180,6 +180,8 @@ static int pack_all(struct page *p, struct err *e)
         rc = gzip_ready_pack(&p->places, e);
     if (rc == 0)
         rc = gzip_ready_pack(&p->tell, e);
+    if (rc == 0)
+        rc = gzip_ready_pack(&p->prover, e);
     for (size_t i = 0; rc == 0 && i < p->n_langs; i++) {
         put_script_texts(&p->texts[i].text, &p->lang[i]);
         rc = gzip_ready_pack(&p->texts[i], e);
@@ -215,6 +217,8 @@ static int read_all(struct page *p, const struct page_file *files, size_t n, str
         rc = read_inside(&p->tell.text, files, n, "tell.js", "</script", e);
     if (rc == 0)
         rc = read_inside(&p->worker, files, n, "worker.js", "</script", e);
+    if (rc == 0)
+        rc = read_inside(&p->prover.text, files, n, "key.js", "</script", e);
     if (rc == 0)
         rc = read_langs(p, files, n, e);
     if (rc == 0)
@@ -261,6 +265,7 @@ void page_free(struct page *p)
     gzip_ready_fini(&p->places);
     gzip_ready_fini(&p->tell);
     buf_fini(&p->worker);
+    gzip_ready_fini(&p->prover);
     gzip_free(p->gzip);
     buf_fini(&p->languages);
     free(p);

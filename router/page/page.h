@@ -1,6 +1,6 @@
 /* page.h: the waiting page: files and texts, read once; a view of a moment to HTML. Pure.
  *
- *   page.html (template.h) + page.css + segq.js + segq_events.js + page.js (+ work.js, places.js or tell.js) +
+ *   page.html (template.h) + page.css (+ key.js) + segq.js + segq_events.js + page.js (+ work.js, places.js or tell.js) +
  *   worker.js + a file of texts for each language (texts.h)
  * They are a part of the program; an operator's folder may replace any of them when the process
  * starts, page.html too: so the template is read then, and not when the program is built.
@@ -18,7 +18,7 @@
 #include "router/page/texts.h"
 
 #define PAGE_FILE_MAX  (64 * 1024) /* bytes of one file */
-#define PAGE_FILES_MAX (PAGE_LANGS_MAX + 8)
+#define PAGE_FILES_MAX (PAGE_LANGS_MAX + 12)
 
 struct page_file {
     const char *name; /* "page.html", "zh.json" */
@@ -95,7 +95,9 @@ struct page_view {
     const char *target;         /* checked: where to go afterwards */
     const char *nonce;          /* nonce of this answer */
     const char *key;            /* key of its form `join`; likewise */
-    const char *token;          /* TOKEN_TEXT_LEN characters; NULL: none */
+    bool keyed;                 /* tickets of its queue are bound to keys; then: */
+    const char *proof;          /* nonce for a proof */
+    const char *token;          /* ticket that waits, or is another device's: TOKEN_TEXT_LEN characters; NULL: none */
     struct slice challenge;     /* PAGE_WORK: its JSON; */
     uint64_t keys;              /* tries that it takes at most */
     const char *ask;            /* base64 of that, as whoever waits brings it back; "": none */
@@ -165,7 +167,7 @@ extern const size_t page_blobs_n;
 #define PAGE_SLOTS(V, R)                                                                 \
     V(lang) V(tab) V(title) V(state) V(heading) V(say) V(logo) V(image) V(message) V(accent)      \
     V(on_accent) V(nonce) R(style) R(own_style) R(script) R(work) R(places) R(tell) V(push) V(reach) V(reach_type) V(told) \
-    R(data) V(refresh) V(refresh_s) V(waiting)  \
+    V(proof) R(prover) R(data) V(refresh) V(refresh_s) V(waiting)  \
     V(position) V(of) V(kept) V(eta) V(percent) V(opens) V(wait) V(paused) V(path) V(token)      \
     V(target) V(can_join) V(can_retry) V(can_enter) V(can_leave) V(commitment) V(seed)   \
     V(ticket) V(door) V(claim) V(key) V(ask) V(back) V(good_for) R(rooms) \
@@ -179,7 +181,7 @@ enum page_slot_id {
 
 struct page {
     struct page_tmpl *tmpl;
-    struct gzip_ready style, script, tell; /* tell: with push_key */
+    struct gzip_ready style, script, tell, prover; /* tell: with push_key; prover: with `bind: key` */
     struct gzip_ready work, places; /* PAGE_WORK, PAGE_PLACES alone */
     struct buf worker; /* the service worker */
     struct gzip_ready texts[PAGE_LANGS_MAX]; /* end of the script's data, for each language */

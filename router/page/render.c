@@ -112,6 +112,10 @@ static void put_data(const struct page *p, struct buf *b, const struct page_view
         buf_str(b, ",\"challenge\":");
         buf_append(b, v->challenge.p, v->challenge.n);
     }
+    if (v->proof != NULL)
+        put_member(b, "proof", v->proof, strlen(v->proof));
+    if (v->proof != NULL && v->token != NULL)
+        put_member(b, "token", v->token, TOKEN_TEXT_LEN);
     buf_str(b, ",\"eta_steps\":[");
     if (v->state == PAGE_WAITING)
         page_put_eta_steps(b);
@@ -452,6 +456,10 @@ static void set_all(const struct page *p, struct values *x, const struct page_vi
         x->v[PS_work] = (struct page_str) { .ready = &p->work };
     else if (v->state == PAGE_PLACES)
         x->v[PS_work] = (struct page_str) { .ready = &p->places };
+    if (v->proof != NULL) {
+        x->v[PS_proof] = str(v->proof);
+        x->v[PS_prover] = (struct page_str) { .ready = &p->prover };
+    }
     x->v[PS_target] = str(v->target);
     x->v[PS_door] = str(v->state == PAGE_DOOR || v->door ? "1" : "");
     if (v->key != NULL && states[v->state].can == PS_can_join)

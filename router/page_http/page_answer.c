@@ -118,7 +118,7 @@ static void put_random(char out[RANDOM_LEN], int variant)
 void page_show(struct router *r, struct page_view *v)
 {
     const struct page *p = page_room_page(r);
-    char nonce[RANDOM_LEN], key[RANDOM_LEN];
+    char nonce[RANDOM_LEN], key[RANDOM_LEN], proof[STAMP_LEN + 1];
 
     if (v->json && room_json_show(r, v))
         return;
@@ -127,6 +127,10 @@ void page_show(struct router *r, struct page_view *v)
     assert(r->ans.body.len == 0 && v->target != NULL && v->queue != NULL);
     v->nonce = nonce;
     v->key = key;
+    if (v->keyed && v->preview == NULL) {
+        device_nonce(r, proof);
+        v->proof = proof;
+    }
     if (v->chosen)
         lang_cookie(r, v);
     r->counts.pages++;
@@ -161,6 +165,7 @@ struct page_view page_view_of(struct router *r, const struct page_ask *a,
     v.style = page_room_style(r, q);
     v.message = q->map.message;
     v.version = q->page_version;
+    v.keyed = q->map.bind == BIND_KEY;
     v.opens_ms = state == PAGE_EARLY ? q->map.when.opens_ms : 0;
     return v;
 }
@@ -316,11 +321,11 @@ static void gone(struct router *r, struct rflow *rf, const struct route_queue *q
 }
 
 void page_show_alien(struct router *r, const struct page_ask *a, const struct route_queue *q,
-                     const struct token *t)
+                     const struct token *t, const char *text)
 {
     struct page_view v = page_view_of(r, a, q, PAGE_OTHER_DEVICE);
 
-    r->counts.other_device++;
+    v.token = text;
     v.ticket_seg = t->seg;
     v.ticket_number = t->number;
     page_show(r, &v);
@@ -337,7 +342,8 @@ void page_done(struct router *r, struct rflow *rf)
     assert(a != NULL && f->todo == FLOW_DONE);
     if (ok && f->kind == FLOW_JOIN && f->token.device != 0) {
         if (device_is_alien(r, rf)) {
-            page_show_alien(r, a, q, &f->token); /* place of that name */
+            r->counts.other_device++;
+            page_show_alien(r, a, q, &f->token, NULL); /* place of that name */
             return;
         }
         device_put_cookie(r, rf, a->name);

@@ -42,9 +42,10 @@ struct page_view page_view_of(struct router *r, const struct page_ask *a,
                               const struct route_queue *q, enum page_state state);
 /* Into r->ans. v: all but nonce and key. */
 void page_show(struct router *r, struct page_view *v);
-/* The page of a ticket that works with another device than the request's, and counts it. */
+/* The page of a ticket that works with another device than the request's. text: of t, if it
+ * may prove that it is not; else NULL. */
 void page_show_alien(struct router *r, const struct page_ask *a, const struct route_queue *q,
-                     const struct token *t);
+                     const struct token *t, const char *text);
 /* Sets the ticket's cookie; token "": deletes it. start: the first position that was told; 0: none. */
 void page_ticket_cookie(struct router *r, const struct page_ask *a, const char *token, uint64_t start);
 /* The cookie of t's pass. Lasts as long as the pass is good, or its session may be renewed: a gate that

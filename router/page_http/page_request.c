@@ -30,6 +30,7 @@ struct asked { /* content of a request */
     bool has_token;
     struct token token;
     struct token others; /* device 0: none; a ticket that works with another device */
+    bool stale;          /* key of this one must be proved anew */
     bool takes;          /* may be taken over by this one, */
     bool linked;         /* by a link */
     char text[TOKEN_TEXT_LEN + 1]; /* text of the token, else of others */
@@ -87,10 +88,11 @@ static bool is_own(struct router *r, struct asked *x, const struct token *t, con
 {
     enum device_word word = SQ_LIKELY(t->device == 0) ? DEVICE_SAME : device_of(r, x->q, t);
 
-    if (word != DEVICE_OTHER && word != DEVICE_TAKES)
+    if (word == DEVICE_SAME || word == DEVICE_UNSURE)
         return true;
-    if (x->others.device == 0 || word == DEVICE_TAKES) {
+    if (x->others.device == 0 || word != DEVICE_OTHER) {
         x->others = *t;
+        x->stale = word == DEVICE_STALE;
         x->takes = word == DEVICE_TAKES;
         memcpy(x->text, text, TOKEN_TEXT_LEN);
     }
@@ -165,8 +167,17 @@ static bool may_pass(struct router *r, struct httpd_req *req, struct asked *x,
 /* Takes x->a over. */
 static void begin(struct router *r, struct httpd_req *req, struct asked *x)
 {
-    struct rflow *rf = rflow_new(r, req, page_done, NULL);
+    struct slice none = { 0 };
+    char proof[PROOF_MAX + 1];
+    struct rflow *rf;
+    int64_t n;
 
+    if (x->a->joins && x->queue->map.bind != BIND_NONE) { /* without a good proof it has a cookie */
+        n = x->form.p != NULL ? page_member(x->form, "proof", proof, sizeof(proof)) : 0;
+        (void)device_join(r, req, x->q, x->queue, &x->join, none,
+                          n > 0 ? (struct slice){ proof, (size_t)n } : none);
+    }
+    rf = rflow_new(r, req, page_done, NULL);
     if (rf == NULL) {
         show(r, req, x, PAGE_UNAVAILABLE, RETRY_MS);
         return;
@@ -175,8 +186,6 @@ static void begin(struct router *r, struct httpd_req *req, struct asked *x)
     rf->page = x->a;
     x->a = NULL;
     if (rf->page->joins) {
-        if (x->queue->map.bind == BIND_DEVICE)
-            device_join(r, req, x->q, x->queue, &x->join, (struct slice){ 0 });
         join_flow(r, rf, x->queue, &x->join, x->lane);
     } else if (rf->page->act == ACT_LEAVE) {
         r->counts.leaves++;
@@ -305,10 +314,12 @@ static void take_over(struct router *r, struct httpd_req *req, struct asked *x)
     show(r, req, x, PAGE_UNAVAILABLE, 1000);
 }
 
-/* The ticket belongs to another device: nobody joins anew by looking. */
+/* The ticket belongs to another device: nobody joins anew by looking. Where keys are, the script proves
+ * that it does not, and the page comes again. */
 static void show_other(struct router *r, struct httpd_req *req, struct asked *x)
 {
-    page_show_alien(r, x->a, x->queue, &x->others);
+    r->counts.other_device += !x->stale;
+    page_show_alien(r, x->a, x->queue, &x->others, x->text);
     router_answer(r, req);
 }
 
@@ -324,7 +335,7 @@ static void show_closed(struct router *r, struct httpd_req *req, struct asked *x
  * heard of or goes in by it. */
 static void get(struct router *r, struct httpd_req *req, struct asked *x)
 {
-    bool claim = read_claim(x) > 0;
+    bool claim = read_claim(x) > 0, keyed = x->queue->map.bind == BIND_KEY && !x->a->json;
     bool head = x->q->method == HTTP_HEAD;
     bool looks = !head && (x->a->json || visit_is_looked_at(x->q));
     uint32_t over_ms;
@@ -332,10 +343,14 @@ static void get(struct router *r, struct httpd_req *req, struct asked *x)
 
     if (!head)
         read_ticket(r, x, false);
-    if (!head && x->queue->map.bind == BIND_DEVICE)
+    if (!head && x->queue->map.bind != BIND_NONE)
         read_link(r, x);
-    if (!may_pass(r, req, x, looks && (claim || !x->has_token) ? LIMIT_JOIN : LIMIT_POLL))
+    if (!may_pass(r, req, x, looks && (claim || (!x->has_token && !keyed)) ? LIMIT_JOIN : LIMIT_POLL))
         return;
+    if (x->stale && !x->has_token) {
+        show_other(r, req, x);
+        return;
+    }
     if (claim && !use_claim(r, req, x))
         return;
     x->a->joins = !x->has_token;
@@ -357,7 +372,7 @@ static void get(struct router *r, struct httpd_req *req, struct asked *x)
         show(r, req, x, PAGE_COOKIES, 0);
     else if (x->queue->map.state == QUEUE_CLOSED)
         show_closed(r, req, x);
-    else if (!looks)
+    else if (!looks || keyed) /* script of the door joins with a key */
         show(r, req, x, PAGE_DOOR, 0);
     else if (may_join(r, req, x))
         begin(r, req, x);

@@ -6,6 +6,7 @@
 
 #include "router/api/request.h"
 #include "router/calls/contact.h"
+#include "router/calls/device.h"
 #include "router/calls/events.h"
 #include "router/calls/join.h"
 #include "router/calls/places.h"
@@ -45,6 +46,7 @@ static const uint8_t budget_of[] = {
     [API_EVENTS] = LIMIT_POLL,
     [API_LEAVE] = LIMIT_POLL,        [API_QUEUE] = LIMIT_POLL,
     [API_CONTACT] = LIMIT_JOIN,      [API_UNCONTACT] = LIMIT_POLL,
+    [API_DEVICE] = LIMIT_POLL,
     [API_JWKS] = LIMIT_POLL,         [API_VERIFY] = LIMIT_NKINDS,
     [API_SESSION] = LIMIT_NKINDS, /* session.c: by the secret */
     [API_PAGE] = LIMIT_NKINDS,       [API_WORDS] = LIMIT_POLL,
@@ -107,6 +109,9 @@ static bool start(struct router *r, struct httpd_req *req, const struct http_req
     case API_CONTACT:
     case API_UNCONTACT:
         contact_start(r, req, q, a);
+        return true;
+    case API_DEVICE:
+        device_prove(r, req, q, a->arg);
         return true;
     case API_QUEUE:
         queue_get(r, req, a->arg);

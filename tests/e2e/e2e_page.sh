@@ -15,6 +15,7 @@ browser_run page_states.js "$@"
 browser_run page_client.js "$@"
 browser_run page_work.js "$@"
 browser_run page_places.js "$@"
+browser_run page_key.js "$@"
 "$BIN/../deploy/yaml2json" "$root/proto/openapi.yaml" >"$DIR/openapi.json"
 "$root/docs/site/make_site.py" "$DIR/site" "$DIR/openapi.json" >"$DIR/site.log" || give_up "no site: $(cat "$DIR/site.log")"
 export SITE=$DIR/site/explorer.html

@@ -39,7 +39,7 @@ async function admin(method, where, body) {
 async function release(n, known = n) {
   const waiting = async () => {
     const r = await fetch(ADMIN + '/v1/admin/cluster', { headers: { Authorization: 'Bearer ' + ADMIN_TOKEN } });
-    return (await r.json()).queues[0].lanes[0].waiting;
+    return (await r.json()).queues.find(q => q.queue === 'login').lanes[0].waiting;
   };
   if (!await until(async () => await waiting() >= known)) throw new Error('queuemng does not hear of ' + known);
   await admin('POST', '/release?n=' + n);

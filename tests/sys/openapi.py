@@ -138,6 +138,7 @@ def contacts(a):
     a.ask("PUT", f"/v1/tickets/{token}/contact", {"contact": 1}, 400)
     a.ask("PUT", f"/v1/tickets/{token}/contact", {"contact": "x"}, 403)
     a.ask("DELETE", f"/v1/tickets/{token}/contact", want=204)
+    a.ask("POST", f"/v1/tickets/{token}/device", want=409)
     a.ask("DELETE", "/v1/tickets/" + token, want=204)
 
 

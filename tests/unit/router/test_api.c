@@ -68,6 +68,7 @@ static const struct {
     { HTTP_DELETE, "/v1/tickets/abc", API_LEAVE, "abc" },
     { HTTP_PUT, "/v1/tickets/abc", API_BAD_METHOD, NULL },
     { HTTP_GET, "/v1/tickets/abc/events", API_EVENTS, "abc" },
+    { HTTP_POST, "/v1/tickets/abc/device", API_DEVICE, "abc" },
     { HTTP_DELETE, "/v1/tickets/abc/events", API_BAD_METHOD, NULL },
     { HTTP_GET, "/v1/tickets//events", API_NO_PATH, NULL },
     { HTTP_GET, "/v1/tickets/a/b/events", API_NO_PATH, NULL },

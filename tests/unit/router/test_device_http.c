@@ -1,6 +1,8 @@
 /* test_device_http.c: tickets and passes that work only with the device that joined, at a whole router:
  * over the API, at the page, at the gate. */
+#include "router/gate/proof.h"
 #include "tests/lib/passrig.h"
+#include "tests/lib/proofs.h"
 
 static void set_up(void)
 {
@@ -338,4 +340,211 @@ Test(device_http, a_pass_is_let_in_with_its_device)
     queue_binds = BIND_NONE;
     new_map(7);
     cr_expect_eq(call_with("GET", "/v1/verify?queue=login", line, ""), 204);
+}
+
+/* ---- bind: key ---- */
+
+static struct proof_key keys[2];
+
+static void keyed_set_up(void)
+{
+    set_up();
+    queue_binds = BIND_KEY;
+    new_map(6);
+    proof_key_new(&keys[0]);
+    proof_key_new(&keys[1]);
+}
+
+static void keyed_tear_down(void)
+{
+    EVP_PKEY_free(keys[0].pair);
+    EVP_PKEY_free(keys[1].pair);
+    teardown();
+}
+
+TestSuite(keyed_http, .init = keyed_set_up, .fini = keyed_tear_down, .timeout = 60);
+
+/* The cookie that the last answer sets: a key's. */
+static const char *keyed_cookie(void)
+{
+    static char v[2 * DEVICE_LEN + 2];
+    const char *at = strstr(got, "\r\nSet-Cookie: " COOKIE "=");
+
+    cr_assert_not_null(at, "%s", got);
+    snprintf(v, sizeof(v), "%s", at + strlen("\r\nSet-Cookie: " COOKIE "="));
+    cr_assert(v[DEVICE_LEN] == '.' && strcspn(v, ";") == sizeof(v) - 1, "%s", v);
+    return v;
+}
+
+static const char *nonce_of_answer(void)
+{
+    static char v[DEVICE_LEN + 1];
+    const char *at = strstr(got, "\r\nDPoP-Nonce: ");
+
+    cr_assert_not_null(at, "%s", got);
+    snprintf(v, sizeof(v), "%s", at + strlen("\r\nDPoP-Nonce: "));
+    return v;
+}
+
+/* A POST there that k proves; the nonce is that of a first one without. */
+static int prove(const struct proof_key *k, const char *where, const char *lines, const char *body)
+{
+    static char all[3000];
+
+    cr_assert_eq(call_with("POST", where, "DPoP: none\r\n", body), 401, "%s", got);
+    cr_assert_str_eq(str("code"), "proof_required");
+    snprintf(all, sizeof(all), "%sDPoP: %s\r\n", lines, proof_of(k, proof_head(k), proof_body(where, nonce_of_answer())));
+    return call_with("POST", where, all, body);
+}
+
+/* That cookie, as it was then. */
+static const char *aged(const char *keyed, int64_t s)
+{
+    static char v[2 * DEVICE_LEN + 2];
+
+    snprintf(v, sizeof(v), "%.*s.", DEVICE_LEN, keyed);
+    stamp_put(&w.r->keys.token, v, router_wall_s() - s, v + DEVICE_LEN + 1);
+    return with(v);
+}
+
+Test(keyed_http, a_ticket_works_with_the_key_of_its_join)
+{
+    char mine[100], device[120], cookies[100], id[DEVICE_LEN + 1] = "";
+
+    cr_assert_eq(prove(&keys[0], JOINS, "", ""), 201, "%s", got);
+    strcpy(cookies, keyed_cookie());
+    strcpy(mine, path());
+    memcpy(id, cookies, DEVICE_LEN);
+    cr_expect_not_null(strstr(w.last_subject, id), "its pass will have the key's id");
+    cr_expect_eq(call_with("GET", mine, with(cookies), ""), 200, "%s", got);
+    cr_expect_eq(call_with("GET", mine, aged(cookies, 599), ""), 200);
+    cr_expect_eq(call_with("GET", mine, aged(cookies, 602), ""), 401, "the key must be proved anew");
+    cr_expect_str_eq(str("code"), "proof_required");
+    cr_expect_eq(strlen(nonce_of_answer()), DEVICE_LEN);
+    cr_expect_eq(call_with("GET", mine, aged(cookies, -61), ""), 401, "from a clock that is wrong");
+    cr_expect_eq(call_with("DELETE", mine, aged(cookies, 602), ""), 401);
+    cr_expect_eq(w.drops, 0);
+    cr_expect_eq(w.r->counts.other_device, 0, "it is no other one");
+    snprintf(device, sizeof(device), "%s/device", mine);
+    cr_expect_eq(prove(&keys[0], device, aged(cookies, 602), ""), 204, "%s", got);
+    cr_expect_eq(strlen(nonce_of_answer()), DEVICE_LEN, "for the next time");
+    cr_expect_eq(call_with("GET", mine, with(keyed_cookie()), ""), 200);
+    cr_expect_eq(prove(&keys[0], device, "", ""), 204, "the cookie was lost, the key was not");
+    cr_expect_eq(prove(&keys[1], device, with(cookies), ""), 403);
+    cr_expect_str_eq(str("code"), "other_device");
+    cr_expect_null(strstr(got, "Set-Cookie"));
+    cr_expect_eq(call("POST", device, ""), 401);
+    cr_expect_eq(call("GET", device, ""), 405);
+}
+
+/* The id of a key is public: it stands in passes and proofs. */
+Test(keyed_http, nobody_has_a_key_by_its_id)
+{
+    char mine[100], cookies[100], forged[100], own[100];
+
+    cr_assert_eq(prove(&keys[0], JOINS, "", ""), 201);
+    strcpy(cookies, keyed_cookie());
+    strcpy(mine, path());
+    snprintf(forged, sizeof(forged), "%.*s", DEVICE_LEN, cookies);
+    cr_expect_eq(call_with("GET", mine, with(forged), ""), 403, "not as a secret");
+    cr_expect_eq(call_with("POST", JOINS, with(forged), ""), 201);
+    cr_expect_str_eq(cookie(), forged, "that is a device of its own");
+    cr_expect_eq(call_with("GET", mine, with(cookie()), ""), 403);
+    cr_assert_eq(prove(&keys[1], JOINS, "", ""), 201);
+    strcpy(own, keyed_cookie());
+    snprintf(forged, sizeof(forged), "%.*s%s", DEVICE_LEN, cookies, own + DEVICE_LEN);
+    cr_expect_eq(call_with("GET", mine, with(forged), ""), 403, "nor with another one's stamp");
+    cr_expect_eq(call_with("GET", mine, with(own), ""), 403);
+    cr_expect_eq(call_with("POST", JOINS, aged(cookies, 602), ""), 201);
+    cr_expect(cookie()[0] != '\0' && strncmp(cookie(), cookies, DEVICE_LEN) != 0, "an old cookie gets no fresh one");
+}
+
+Test(keyed_http, a_proof_is_for_one_ticket)
+{
+    char first[100], second[120], all[3000];
+    const char *proof;
+
+    cr_assert_eq(prove(&keys[0], JOINS, "", ""), 201);
+    snprintf(first, sizeof(first), "%s/device", path());
+    cr_assert_eq(prove(&keys[0], JOINS, "", "{\"subject\":\"ann\"}"), 201);
+    snprintf(second, sizeof(second), "%s/device", path());
+    cr_assert_str_neq(first, second);
+    cr_assert_eq(call("POST", first, ""), 401);
+    proof = proof_of(&keys[0], proof_head(&keys[0]), proof_body(first, nonce_of_answer()));
+    snprintf(all, sizeof(all), "DPoP: %s\r\n", proof);
+    cr_expect_eq(call_with("POST", second, all, ""), 401);
+    cr_expect_eq(call_with("POST", JOINS, all, ""), 401, "nor for a join");
+    cr_expect_eq(call_with("POST", first, all, ""), 204);
+    cr_expect_eq(call_with("POST", first, all, ""), 204, "a second time it gives the same");
+    snprintf(all, sizeof(all), "DPoP: %s\r\nDPoP: %s\r\n", proof, proof);
+    cr_expect_eq(call_with("POST", first, all, ""), 401, "two are none");
+}
+
+Test(keyed_http, without_a_key_the_cookie_will_do)
+{
+    char secret[DEVICE_LEN + 1], mine[100], device[120];
+
+    cr_assert_eq(call("POST", JOINS, ""), 201);
+    strcpy(secret, cookie());
+    cr_assert_eq(strlen(secret), DEVICE_LEN);
+    strcpy(mine, path());
+    cr_expect_eq(call_with("GET", mine, with(secret), ""), 200);
+    cr_expect_eq(call("GET", mine, ""), 403);
+    snprintf(device, sizeof(device), "%s/device", mine);
+    cr_expect_eq(prove(&keys[0], device, with(secret), ""), 403, "no key is its");
+    queue_binds = BIND_DEVICE;
+    new_map(7);
+    cr_expect_eq(call("POST", device, ""), 409, "no queue of keys");
+    cr_expect_eq(call_with("POST", JOINS, "DPoP: none\r\n", ""), 201);
+    cr_expect_eq(strlen(cookie()), DEVICE_LEN);
+}
+
+Test(keyed_http, a_gate_takes_an_old_cookie)
+{
+    struct bound b = { 0 };
+    int64_t now = router_wall_s();
+    struct pass_claims c = { .iss = "segq", .aud = "login", .lane = "default", .seg = 1, .number = 5,
+                             .iat_s = now, .exp_s = now + 300, .bound = &b };
+    char line[2000], cookies[100];
+
+    cr_assert_eq(prove(&keys[0], JOINS, "", ""), 201);
+    strcpy(cookies, keyed_cookie());
+    memcpy(b.device, cookies, DEVICE_LEN);
+    snprintf(line, sizeof(line), "Cookie: segq_pass=%s\r\n%s", pass_of(&c), aged(cookies, 86400));
+    cr_expect_eq(call_with("GET", "/v1/verify?queue=login", line, ""), 204, "pages there sign nothing");
+    snprintf(line, sizeof(line), "Cookie: segq_pass=%s\r\n%s", pass_of(&c), with(b.device));
+    cr_expect_eq(call_with("GET", "/v1/verify?queue=login", line, ""), 403);
+}
+
+/* What page.js and key.js do. */
+Test(keyed_http, the_page_joins_with_a_key)
+{
+    char nonce[DEVICE_LEN + 1], body[2000], line[400], token[TOKEN_TEXT_LEN + 1], cookies[100];
+    const char *at;
+
+    cr_assert_eq(call_with("GET", "/q/login", LOOKS, ""), 200);
+    cr_expect_not_null(strstr(got, "class=\"door\""));
+    cr_expect_eq(w.appends, 0, "the script joins");
+    at = strstr(got, "\"proof\":\"");
+    cr_assert_not_null(at);
+    snprintf(nonce, sizeof(nonce), "%s", at + strlen("\"proof\":\""));
+    snprintf(body, sizeof(body), "key=0123456789abcdef&door=1&proof=%s",
+             proof_of(&keys[0], proof_head(&keys[0]), proof_body("/q/login/join", nonce)));
+    cr_expect_eq(call_with("POST", "/q/login/join", "Sec-Fetch-Site: same-origin\r\n", body), 303);
+    cr_expect_eq(w.appends, 1);
+    strcpy(cookies, keyed_cookie());
+    at = strstr(got, "Set-Cookie: segq_ticket=");
+    cr_assert_not_null(at);
+    snprintf(token, sizeof(token), "%s", at + strlen("Set-Cookie: segq_ticket="));
+    snprintf(line, sizeof(line), LOOKS "Cookie: segq_ticket=%s\r\n%s", token, with(cookies));
+    cr_expect_eq(call_with("GET", "/q/login", line, ""), 200);
+    cr_expect_not_null(strstr(got, "class=\"waiting"));
+    snprintf(line, sizeof(line), LOOKS "Cookie: segq_ticket=%s\r\n%s", token, aged(cookies, 602));
+    cr_expect_eq(call_with("GET", "/q/login", line, ""), 403, "the script proves, and comes again");
+    cr_expect_not_null(strstr(got, "\"proof\":\""));
+    snprintf(body, sizeof(body), "\"token\":\"%s\"", token);
+    cr_expect_not_null(strstr(got, body));
+    cr_expect_eq(w.r->counts.other_device, 0);
+    cr_expect_eq(call_with("POST", "/q/login/join", "Sec-Fetch-Site: same-origin\r\n", "key=0123456789abcdeg&proof=a.b.c"), 303);
+    cr_expect_eq(strlen(cookie()), DEVICE_LEN, "a proof that is not good is none");
 }

@@ -288,3 +288,31 @@ Test(events, a_listener_costs_half_a_kilobyte)
     UNTIL(w.r->listeners.n == 0);
     dial();
 }
+
+/* ---- a far node says the release unasked ------------------------------------------------------ */
+
+static void let_in(uint32_t number)
+{
+    struct let_in_row row = { .seg = 1,
+                              .number = number,
+                              .pass_len = 5,
+                              .pass = (const uint8_t *)"f.a.r",
+                              .released_at_ms = 1000,
+                              .pass_expires_s = 2000000000 };
+
+    w.r->let_in(w.r, &row);
+}
+
+Test(events, who_is_let_in_unasked_is_told_the_pass_and_the_stream_ends)
+{
+    listen_with(42, "");
+    UNTIL(got_text("\n\n"));
+    let_in(43);
+    cr_expect_eq(w.r->listeners.n, 1, "another one's");
+    let_in(42);
+    UNTIL(got_text("0\r\n\r\n"));
+    cr_expect(got_text("\"pass\":\"f.a.r\"") && got_text("retry: 30000\nid: 0\n"));
+    cr_expect_eq(w.places, 1, "nobody was asked again");
+    cr_expect_eq(w.r->listeners.n, 0);
+    let_in(42);
+}

@@ -74,6 +74,7 @@ static const struct cfg_key turn_keys[] = {
     { "field", CFG_ENUM, TURN(field), "none", 0, 0, true,
       "field of the waiting page in which people say where they are told: none, email, or a text", turn_fields,
       0, 0 },
+    { 0 },
 };
 
 #define AT(f) offsetof(struct queue_def, f)

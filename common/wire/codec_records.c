@@ -53,7 +53,7 @@ PART(map_queue, struct map_queue, MapQueue, NULL, NUM(id), TEXT(name, NAME_MAX_L
      IN_AS(when.opens_ms, opens_ms, 0, INT64_MAX / 2),
      IN_AS(when.closes_ms, closes_ms, 0, INT64_MAX / 2),
      TEXT_AS(when.draw, draw, MAP_DRAW_MAX), TEXT(gate, GATE_JSON_MAX),
-     TEXT(turn_queue, TASK_NAME_MAX), TEXT(push_key, PUSH_KEY_LEN),
+     TEXT(turn_queue, TASK_NAME_MAX), TEXT(push_key, PUSH_KEY_LEN), TEXT(push_contact, PUSH_CONTACT_MAX),
      TEXT(verify_url, VERIFY_URL_MAX), TEXT(verify_allow, VERIFY_ALLOW_MAX),
      TEXT(moved, MOVED_TEXT_MAX),
      MAP_QUEUE_NUMBERS(QUEUE_NUMBER)

@@ -84,6 +84,7 @@ enum suspects_mode { SUSPECTS_OFF, SUSPECTS_WATCH, SUSPECTS_CHALLENGE, SUSPECTS_
 /* A ticket works with whatever shows it, or with its device: by a cookie, or by a key if it has one. */
 enum queue_bind { BIND_NONE, BIND_DEVICE, BIND_KEY };
 
+#define PUSH_CONTACT_MAX 200
 #define PUSH_KEY_LEN 87 /* a VAPID public key: 65 bytes in base64url (RFC 8292 3.2) */
 enum turn_field { TURN_FIELD_NONE, TURN_FIELD_EMAIL, TURN_FIELD_TEXT }; /* on the waiting page */
 
@@ -118,6 +119,7 @@ struct map_queue {
     const char *gate;       /* gate_def.h, as JSON; NULL or "": all go through the room */
     const char *turn_queue; /* the queue of an endpoint that is told whose turn comes; NULL or "": none */
     const char *push_key;   /* the page's button for Web Push has it; NULL or "": there is no button */
+    const char *push_contact; /* says who sends Web Push, which routers do; NULL or "": they do not */
     const char *verify_url; /* a service that tells people from programs; NULL or "": none */
     const char *verify_allow; /* networks not of the public internet in which it may be */
     const char *moved;      /* ticket/moved.h; NULL or "": no ticket may change its device */

@@ -71,6 +71,9 @@ static const struct cfg_key turn_keys[] = {
       "time to come for people who asked to be told; less than `claim` = as everybody", 0, 0, 0 },
     { "push_key", CFG_STR, TURN(push_key), "", 0, PUSH_KEY_LEN, true,
       "VAPID public key of yours (base64url): the waiting page has a button that subscribes to Web Push", 0, 0, 0 },
+    { "push_contact", CFG_STR, TURN(push_contact), "", 0, PUSH_CONTACT_MAX, true,
+      "mailto: or https: address of yours for push services: segq sends Web Push itself, with a key of its own, as "
+      "calls of queue/HOST of the push service", 0, 0, 0 },
     { "field", CFG_ENUM, TURN(field), "none", 0, 0, true,
       "field of the waiting page in which people say where they are told: none, email, or a text", turn_fields,
       0, 0 },
@@ -209,6 +212,9 @@ static int lanes_check(const struct queue_def *d, struct err *e)
     return 0;
 }
 
+#define PUSH_CONTACT_CHARS                                                                                          \
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:/?#@!$&'()*+,;=%"
+
 /* An uncompressed point of P-256 begins with byte 4: "B", and one of the first sixteen. */
 static bool is_push_key(const char *s)
 {
@@ -220,14 +226,20 @@ static bool is_push_key(const char *s)
 
 static int turn_check(const struct def_turn *t, struct err *e)
 {
-    bool push = t->push_key != NULL && t->push_key[0] != 0;
+    bool key = t->push_key != NULL && t->push_key[0] != 0, own = t->push_contact != NULL && t->push_contact[0] != 0;
 
-    if (push && !is_push_key(t->push_key))
+    if (key && !is_push_key(t->push_key))
         return err_set(e, SQ_EINVAL, "turn_notice: push_key is no VAPID public key: %d characters of base64url that "
                                      "begin with B, as `web-push generate-vapid-keys` says them", PUSH_KEY_LEN);
-    if ((push || t->field != TURN_FIELD_NONE) && (t->queue == NULL || t->queue[0] == 0))
+    if (own && ((strncmp(t->push_contact, "mailto:", 7) != 0 && strncmp(t->push_contact, "https://", 8) != 0) ||
+                t->push_contact[strspn(t->push_contact, PUSH_CONTACT_CHARS)] != 0))
+        return err_set(e, SQ_EINVAL, "turn_notice: push_contact must begin with mailto: or https://, in characters of a url");
+    if (key && own)
+        return err_set(e, SQ_EINVAL, "turn_notice: push_key and push_contact: one of the two: with push_contact the key is "
+                                     "segq's own");
+    if ((key || own || t->field != TURN_FIELD_NONE) && (t->queue == NULL || t->queue[0] == 0))
         return err_set(e, SQ_EINVAL, "turn_notice: %s without queue: nobody would be told",
-                       push ? "push_key" : "field");
+                       key ? "push_key" : own ? "push_contact" : "field");
     return 0;
 }
 

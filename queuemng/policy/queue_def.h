@@ -47,6 +47,7 @@ struct def_turn { /* people who are told that their turn has come */
     int64_t soon_ms;  /* estimate at which they are told once before; 0: not */
     int64_t claim_ms; /* time to come for these people */
     char *push_key; /* the waiting page has a button for Web Push with this VAPID key; "": none */
+    char *push_contact; /* mailto: or https: of whoever runs this: routers send Web Push themselves; "": not */
     int field;      /* enum turn_field: what the page asks for in a field */
 };
 

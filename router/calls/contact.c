@@ -1,6 +1,7 @@
 /* contact.c: see contact.h. */
 #include "router/calls/contact.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "router/calls/ticket.h"
 #include "router/links/flows.h"
 #include "router/state/contact.h"
+#include "router/state/web_push.h"
 
 /* Kept and told as it is spelt: nothing in here looks into it. */
 static bool json_contact(const struct json_member *m, struct json_scan *s, void *to)
@@ -61,6 +63,30 @@ static const struct map_queue *queue_of(const struct router *r, struct slice tok
     return *is && o.queue->map.turn_queue[0] != '\0' ? &o.queue->map : NULL;
 }
 
+/* A subscription of a queue whose routers send the message: of a push service that the operator has named.
+ * False: it has been answered. */
+static bool may_be_pushed(struct router *r, struct httpd_req *req, const struct map_queue *of, struct slice contact)
+{
+    char text[CONTACT_MAX], queue[TASK_NAME_MAX + 1], why[URL_HOST_MAX + 100];
+    struct web_push w;
+    const char *wrong;
+
+    if (of->push_contact[0] == '\0' || contact.p[0] != '{')
+        return true;
+    memcpy(text, contact.p, contact.n);
+    wrong = web_push_read(&w, (struct slice){ text, contact.n });
+    if (wrong != NULL) {
+        snprintf(why, sizeof(why), "contact is no push subscription: %s", wrong);
+        router_problem(r, req, API_BAD_REQUEST, why);
+        return false;
+    }
+    if (web_push_queue(&w, of->turn_queue, queue) && r->takes_calls != NULL && r->takes_calls(r, queue))
+        return true;
+    snprintf(why, sizeof(why), "%s is no push service that this queue uses: poll the ticket", w.host);
+    router_problem(r, req, API_NOT_ELIGIBLE, why);
+    return false;
+}
+
 void contact_ask_fill(struct contact_ask *ask, const struct router *r, const char *text, const struct map_queue *of,
                       struct slice contact)
 {
@@ -90,6 +116,8 @@ void contact_start(struct router *r, struct httpd_req *req, const struct http_re
         router_problem(r, req, API_NOT_ELIGIBLE, "this queue tells nobody of their turn: poll the ticket");
         return;
     }
+    if (puts && is && !may_be_pushed(r, req, of, contact))
+        return;
     ask = calloc(1, sizeof(*ask));
     rf = ask == NULL ? NULL : ticket_call(r, req, q, a->arg, contact_done, OVERLOADED, &t);
     if (rf == NULL) {

@@ -48,7 +48,7 @@ static void put_said(struct buf *b, const char *message)
 
 /* Texts of the record that are copied behind it. */
 #define TEXTS(X) \
-    X(name) X(page) X(message) X(gate) X(verify_url) X(verify_allow) X(turn_queue) X(push_key) X(when.draw) X(moved)
+    X(name) X(page) X(message) X(gate) X(verify_url) X(verify_allow) X(turn_queue) X(push_key) X(push_contact) X(when.draw) X(moved)
 
 static size_t record_size(const struct map_queue *m, const struct buf *said)
 {

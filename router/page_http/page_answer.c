@@ -271,7 +271,7 @@ static void waiting(struct router *r, struct rflow *rf, const struct api_ticket 
     v.kept_s = q->map.kept_s;
     v.told = a->told;
     if (q->map.turn_queue[0] != '\0') {
-        v.push_key = q->map.push_key;
+        v.push_key = q->map.push_contact[0] != '\0' ? r->push.text : q->map.push_key;
         v.field = q->map.turn_field;
     }
     v.draw = q->map.when.draw;

@@ -511,7 +511,7 @@ static void worker(struct router *r, struct httpd_req *req, struct asked *x)
 {
     struct slice script = page_worker(page_room_page(r));
 
-    if (x->queue == NULL || x->queue->map.push_key[0] == '\0') {
+    if (x->queue == NULL || (x->queue->map.push_key[0] == '\0' && x->queue->map.push_contact[0] == '\0')) {
         router_problem(r, req, API_QUEUE_NOT_FOUND, "there is no such queue, or nobody is told by its page");
         return;
     }

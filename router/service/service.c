@@ -149,6 +149,10 @@ static int open_all(struct router *r, struct err *e)
     uint8_t key[SIGCACHE_KEY_BYTES];
     int rc = keys_cluster(&r->keys, c->secret_file, c->create_keys, e);
 
+    if (rc == 0)
+        rc = web_push_key_of(&r->push, r->keys.contact);
+    if (rc == 0)
+        rc = web_push_key_of(&r->other_push, r->keys.other_contact);
     if (rc < 0)
         return rc;
     rc = gate_init(&r->gate, c, e);

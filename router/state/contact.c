@@ -37,6 +37,6 @@ int contact_open(const struct cluster_keys *k, const uint8_t *sealed, size_t n,
         return 0;
     return k->token.has_other &&
                    crypto_secretbox_open_easy(plain, sealed + NONCE, n - NONCE, sealed, k->other_contact) == 0
-               ? 0
+               ? 1
                : SQ_EAUTH;
 }

@@ -26,6 +26,7 @@
 #include "router/state/cfg.h"
 #include "router/state/client_gate.h"
 #include "router/state/secrets.h"
+#include "router/state/web_push.h"
 
 struct admin;
 struct site_asks;
@@ -74,6 +75,7 @@ struct router {
     size_t watches; /* and those of tasks, watch.h */
     struct ev_timer *listen_timer;
     struct cluster_keys keys;
+    struct web_push_key push, other_push; /* VAPID keys, by either line of the secret */
     struct seg_links *segs;
     struct mng_links *mngs;
     /* Managers are to hear who has left (router/replica/leaves.h); NULL: there are no links to any. */
@@ -82,6 +84,8 @@ struct router {
     void (*turn_told)(struct router *r, node_no node, const struct msg_turn_ans *a);
     /* A ticket that listeners wait for is let in. */
     void (*let_in)(struct router *r, const struct let_in_row *row);
+    /* Is there a pool with an endpoint for calls of this queue? NULL: there are no tasks here. */
+    bool (*takes_calls)(const struct router *r, const char *queue);
     struct tasking *tasking; /* NULL: there are no tasks here */
     struct arena arena; /* memory of the frame being handled */
     struct api_ans ans; /* the answer being composed */

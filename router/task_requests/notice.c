@@ -11,6 +11,7 @@
 #include "common/wire/codec.h"
 #include "router/api/json_out.h"
 #include "router/state/contact.h"
+#include "router/state/web_push.h"
 #include "router/task_requests/ask.h"
 #include "router/task_requests/submission.h"
 
@@ -195,6 +196,9 @@ void notice_heard(struct tasking *t, node_no node, const struct msg_task_notice 
 
 #define TURN_LABEL    "segq-turn"
 #define TURN_LATER_MS 5000  /* the pool is full, or its node away */
+#define PUSH_SOON_S   3600  /* a push service keeps it for so long at most, while the browser is off, */
+#define PUSH_LEAST_S  60    /* and for so long at least */
+#define PUSH_WHO_S    43200 /* life of a signature; push services take a day at most */
 #define TURN_NONE_MS  30000 /* the definition names no queue, or there are no tasks */
 
 static void turn_say(struct router *r, const struct notice_of *to, bool told, uint32_t later_ms)
@@ -219,6 +223,11 @@ static void turn_done(struct task_call *c, const struct msg *m)
     turn_say(c->t->r, &c->notice, told, TURN_LATER_MS);
 }
 
+static const char *turn_word(const struct msg_turn *m)
+{
+    return m->word == TURN_NOW ? "turn.now" : "turn.soon";
+}
+
 static void put_time(struct buf *b, const char *before, int64_t ms)
 {
     char text[ROUTER_TIME_MAX + 1];
@@ -227,14 +236,10 @@ static void put_time(struct buf *b, const char *before, int64_t ms)
     out_word(b, before, text);
 }
 
-/* Writes all that the receiver gets. */
-static bool turn_body(struct router *r, struct buf *b, const char *queue, const struct msg_turn *m)
+/* Writes all that the receiver gets. plain: token and contact. */
+static void turn_body(struct buf *b, const char *queue, const struct msg_turn *m, const char *plain)
 {
-    char plain[TOKEN_TEXT_LEN + CONTACT_MAX + 1];
-
-    if (contact_open(&r->keys, m->sealed, m->n_sealed, plain) < 0)
-        return false;
-    out_word(b, "{\"type\":", m->word == TURN_NOW ? "turn.now" : "turn.soon");
+    out_word(b, "{\"type\":", turn_word(m));
     put_time(b, ",\"timestamp\":", m->at_ms);
     out_word(b, ",\"data\":{\"queue\":", queue);
     out_id(b, ",\"ticket\":", m->seg, m->number);
@@ -243,23 +248,80 @@ static bool turn_body(struct router *r, struct buf *b, const char *queue, const 
     if (m->until_ms != 0)
         put_time(b, ",\"until\":", m->until_ms);
     ADD(b, "}}");
-    explicit_bzero(plain, sizeof(plain));
-    return !b->failed;
 }
 
-static bool turn_pack(struct tasking *t, const char *queue, const struct msg_turn *m)
+static void pack_header(struct buf *form, const char *name, const char *value)
+{
+    call_pack_header(form, (struct call_span){ name, strlen(name) }, (struct call_span){ value, strlen(value) });
+}
+
+/* A push service is called: what it gets says who sends it, and nothing of the person. */
+static int push_pack(struct router *r, const struct map_queue *q, const struct msg_turn *m, const struct web_push *w,
+                     bool by_other)
+{
+    struct buf *form = &r->tasking->form, body, who;
+    int64_t left_s = m->until_ms != 0 ? (m->until_ms - ev_wall_ms(r->ev)) / 1000 : PUSH_SOON_S;
+    char text[40], ttl[24];
+    int n = snprintf(text, sizeof(text), "{\"type\":\"%s\"}", turn_word(m)), rc;
+
+    snprintf(ttl, sizeof(ttl), "%lld", (long long)(left_s > PUSH_LEAST_S ? left_s : PUSH_LEAST_S));
+    buf_init(&body);
+    buf_init(&who);
+    rc = web_push_seal(w, (struct slice){ text, (size_t)n }, &body);
+    if (rc == 0)
+        rc = web_push_authorize(by_other ? &r->other_push : &r->push, w->host, ev_wall_ms(r->ev) / 1000 + PUSH_WHO_S,
+                                q->push_contact, &who);
+    buf_byte(&who, 0);
+    if (rc == 0 && !who.failed) {
+        call_pack_begin(form, SPAN("POST"), (struct call_span){ w->path, strlen(w->path) });
+        pack_header(form, "Authorization", (const char *)who.data);
+        pack_header(form, "Content-Encoding", "aes128gcm");
+        pack_header(form, "Content-Type", "application/octet-stream");
+        pack_header(form, "TTL", ttl);
+        pack_header(form, "Urgency", "high");
+        pack_header(form, "Topic", "segq"); /* the last one is shown */
+        call_pack_body(form, (struct call_span){ (const char *)body.data, body.len });
+    }
+    buf_fini(&body);
+    buf_fini(&who);
+    return rc;
+}
+
+static void post_pack(struct buf *form, const char *queue, const struct msg_turn *m, const char *plain)
 {
     struct buf body;
-    bool ok;
 
     buf_init(&body);
-    ok = turn_body(t->r, &body, queue, m);
-    buf_reset(&t->form);
-    call_pack_begin(&t->form, SPAN("POST"), SPAN("/turns"));
-    call_pack_header(&t->form, SPAN("Content-Type"), SPAN("application/json"));
-    call_pack_body(&t->form, (struct call_span){ (const char *)body.data, body.len });
+    turn_body(&body, queue, m, plain);
+    call_pack_begin(form, SPAN("POST"), SPAN("/turns"));
+    call_pack_header(form, SPAN("Content-Type"), SPAN("application/json"));
+    call_pack_body(form, (struct call_span){ (const char *)body.data, body.len });
+    form->failed |= body.failed;
     buf_fini(&body);
-    return ok && !t->form.failed;
+}
+
+/* True: t->form is the call, to be put into `queue`. */
+static bool turn_pack(struct tasking *t, const struct map_queue *q, const struct msg_turn *m,
+                      char queue[TASK_NAME_MAX + 1])
+{
+    char plain[TOKEN_TEXT_LEN + CONTACT_MAX + 1], copy[CONTACT_MAX + 1];
+    int by = contact_open(&t->r->keys, m->sealed, m->n_sealed, plain), rc = by < 0 ? by : 0;
+    struct web_push w;
+
+    buf_reset(&t->form);
+    if (rc == 0) {
+        strcpy(copy, plain + TOKEN_TEXT_LEN);
+        if (q->push_contact[0] != '\0' && web_push_read(&w, (struct slice){ copy, strlen(copy) }) == NULL &&
+            web_push_queue(&w, q->turn_queue, queue)) {
+            rc = push_pack(t->r, q, m, &w, by > 0);
+        } else {
+            strcpy(queue, q->turn_queue);
+            post_pack(&t->form, q->name, m, plain);
+        }
+    }
+    explicit_bzero(plain, sizeof(plain));
+    explicit_bzero(copy, sizeof(copy));
+    return rc == 0 && !t->form.failed;
 }
 
 /* The digest is the key's: what was sealed anew, or is said at another time, is the same word. */
@@ -289,11 +351,12 @@ void turn_heard(struct router *r, node_no node, const struct msg_turn *m)
 {
     struct notice_of to = { node, m->word, m->seg, m->number };
     struct tasking *t = r->tasking;
+    char queue[TASK_NAME_MAX + 1];
     struct task_call *c;
     struct route_owner o;
 
     if (t == NULL || routes_owner(r->routes, m->seg, &o) < 0 || o.queue == NULL ||
-        o.queue->map.turn_queue[0] == '\0' || !turn_pack(t, o.queue->map.name, m)) {
+        o.queue->map.turn_queue[0] == '\0' || !turn_pack(t, &o.queue->map, m, queue)) {
         if (t != NULL)
             t->counts.turns_failed++;
         turn_say(r, &to, false, TURN_NONE_MS);
@@ -303,6 +366,6 @@ void turn_heard(struct router *r, node_no node, const struct msg_turn *m)
     if (c == NULL)
         return; /* said again */
     c->notice = to;
-    turn_fill(c, o.queue->map.turn_queue, m);
+    turn_fill(c, queue, m);
     call_begin(c);
 }

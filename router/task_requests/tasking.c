@@ -98,6 +98,13 @@ static void on_tick(void *arg)
     ev_timer_about(t->timer, TASK_TICK_MS);
 }
 
+static bool takes_calls(const struct router *r, const char *queue)
+{
+    const struct task_way *w = pools_of_queue(&r->tasking->pools, queue, strlen(queue));
+
+    return w != NULL && w->endpoint[0] != '\0';
+}
+
 int tasking_new(struct tasking **out, struct router *r, struct err *e)
 {
     struct tasking *t;
@@ -133,6 +140,7 @@ int tasking_new(struct tasking **out, struct router *r, struct err *e)
         return rc;
     }
     ev_timer_about(t->timer, TASK_TICK_MS);
+    r->takes_calls = takes_calls;
     *out = t;
     return 0;
 }

@@ -47,7 +47,7 @@ struct world {
     bool sess_silent;        /* they are not answered */
     struct sess_req sess;    /* the last one that was asked */
     unsigned n_sess;
-    const char *turn_queue, *push_key; /* of the queue in the map; NULL: none */
+    const char *turn_queue, *push_key, *push_contact; /* of the queue in the map; NULL: none */
     uint32_t turn_field;
     struct contact_req contact; /* the last one; */
     uint8_t contact_bytes[CONTACT_SEALED_MAX], contact_state; /* and what is answered */
@@ -108,7 +108,7 @@ static void send_map(uint64_t from, uint64_t version, uint8_t state, bool with_n
                            .page = w.page, .message = w.message, .when = w.when,
                            .gate = w.gate, .pass_ttl_s = 300,
                            .turn_queue = w.turn_queue, .turn_claim_s = 240,
-                           .push_key = w.push_key, .turn_field = w.turn_field,
+                           .push_key = w.push_key, .push_contact = w.push_contact, .turn_field = w.turn_field,
                            .session_max_s = w.session_max_s,
                            .session_idle_s = w.session_idle_s,
                            .challenge_mode = challenged.mode, .challenge_from = challenged.from,

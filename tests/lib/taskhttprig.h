@@ -165,7 +165,7 @@ static inline void put(const struct task_put *q, struct task_put_row *a)
     copy(k->key2, sizeof(k->key2), q->key2, strlen(q->key2));
     copy(k->name, sizeof(k->name), q->name, strlen(q->name));
     copy(k->idem, sizeof(k->idem), q->key.p, q->key.n);
-    if (strcmp(q->queue, "gen") == 0) { /* method and path of the form */
+    if (strncmp(q->queue, "gen", 3) == 0) { /* method and path of the form */
         struct call c;
 
         cr_assert_eq(call_unpack(q->body.p, q->body.n, &c), 0);
@@ -175,7 +175,7 @@ static inline void put(const struct task_put *q, struct task_put_row *a)
     } else {
         copy(k->body, sizeof(k->body), q->body.p, q->body.n);
     }
-    k->body_n = (uint32_t)(strcmp(q->queue, "gen") == 0 ? strlen(k->body) : q->body.n);
+    k->body_n = (uint32_t)(strncmp(q->queue, "gen", 3) == 0 ? strlen(k->body) : q->body.n);
     k->digest = q->digest;
     k->own = q->own;
     copy(k->labels, sizeof(k->labels), q->own.labels, strlen(q->own.labels));
@@ -551,17 +551,20 @@ static inline void send_pools(uint64_t epoch, uint64_t part_epoch, node_no owner
                                                                     { 3, part_epoch, owner } };
     struct map_part calls = { 4, part_epoch, owner }, permits = { 5, part_epoch, owner };
     struct map_part ride_7 = { 6, part_epoch, owner };
-    struct map_pool pools[5] = { { .match = "ride/7", .n = 1, .v = &ride_7 },
+    struct map_part pushes = { 7, part_epoch, owner };
+    struct map_pool pools[6] = { { .match = "ride/7", .n = 1, .v = &ride_7 },
                                  { .match = "images", .max_body = 1000, .max_cost = 6000, .n = 1, .v = &images },
                                  { .match = "ride/*", .n = 2, .v = rides },
                                  { .match = "gen", .endpoint = "gen", .max_body = node.gen_max != 0 ? node.gen_max : 1000,
                                    .max_cost = 6000, .cancel_on_disconnect = true, .n = 1, .v = &calls,
                                    .url = "http://gen.example" },
                                  { .match = "login", .endpoint = "login", .n = 1, .v = &permits,
-                                   .url = "http://login.example" } };
+                                   .url = "http://login.example" },
+                                 { .match = "gen/push.example", .endpoint = "gen", .max_body = 4000, .n = 1, .v = &pushes,
+                                   .url = "https://push.example" } };
     struct msg m = { .type = MSG_TASK_MAP };
 
-    m.task_map = (struct msg_task_map){ .epoch = epoch, .n_nodes = 1, .n_pools = 4 + node.ride_7, .nodes = &n,
+    m.task_map = (struct msg_task_map){ .epoch = epoch, .n_nodes = 1, .n_pools = 5 + node.ride_7, .nodes = &n,
                                         .pools = pools + !node.ride_7 };
     send_msg(w.mng_ch, &m, 0);
 }

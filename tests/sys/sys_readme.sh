@@ -284,6 +284,7 @@ page=docs/turn.md
 "$BIN/segqctl" --dir "$C" queue add shop >/dev/null
 type_in "people are told, typed" "# Told when it is one's turn" "$ctl"
 type_in "  and the page asks" "## On the waiting page" "$ctl"
+type_in "  and routers send" "### Web Push without a service of yours" "$ctl"
 "$BIN/segqctl" --dir "$C" pause shop >/dev/null
 has_shop() { has_status 200 "$R/v1/queues/shop"; }
 wait_for 20 "  the routers know" has_shop

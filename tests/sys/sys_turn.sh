@@ -28,7 +28,7 @@ detail "  and another does not" queues/plain '{"release_per_s":1,"state":"paused
 grep '^segqctl ' "$root/docs/turn.md" | sed "s|^segqctl|'$BIN/segqctl' --dir '$C'|" >"$DIR/typed"
 check "docs/turn.md, typed" bash -eu "$DIR/typed"
 check_eq "  the queue tells its endpoint" "$(admin GET /v1/admin/queues/shop | jq -c .turn_notice)" \
-    '{"queue":"mailer","soon":"2m","claim_window":"4m","push_key":"BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4","field":"email"}'
+    '{"queue":"mailer","soon":"2m","claim_window":"4m","push_key":"","push_contact":"mailto:ops@shop.example","field":"email"}'
 detail "as before" queues/shop "$(line paused)" ""
 
 # ---- who asks to be told

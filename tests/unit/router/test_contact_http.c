@@ -114,6 +114,30 @@ Test(contact_http, a_turn_is_one_call_however_often_it_is_said)
     cr_expect_eq(w.r->tasking->counts.turns_failed, 1);
 }
 
+#define SUBSCRIPTION(host)                                                                                      \
+    "{\"contact\":{\"endpoint\":\"https://" host "/x?y=1\",\"keys\":{\"p256dh\":\"BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-" \
+    "JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4\",\"auth\":\"BTBZMqHH6r4Tts7J_aSIgg\"}}}"
+
+Test(contact_http, a_subscription_becomes_a_call_of_its_push_service)
+{
+    w.push_contact = "mailto:ops@example.org";
+    send_map(6, 7, QUEUE_OPEN, false);
+    UNTIL(routes_version(w.r->routes) == 7);
+    cr_expect_eq(put_contact("{\"contact\":{\"endpoint\":\"https://push.example/x\"}}"), 400);
+    cr_expect_str_eq(str("detail"), "contact is no push subscription: keys.p256dh and keys.auth are 65 and 16 bytes in base64url");
+    cr_expect_eq(put_contact(SUBSCRIPTION("inside.example:8080")), 400);
+    cr_expect_eq(put_contact(SUBSCRIPTION("[::1]")), 403, "no queue is called so");
+    cr_expect_str_eq(str("detail"), "::1 is no push service that this queue uses: poll the ticket");
+    cr_assert_eq(put_contact(SUBSCRIPTION("push.example")), 204);
+    turn(w.contact_bytes, w.contact.n_sealed, 1700000000000);
+    cr_expect(w.turn.told);
+    cr_assert_eq(node.n, 1);
+    cr_expect_str_eq(node.v[1].queue, "gen/push.example");
+    cr_expect_str_eq(node.v[1].idem, "turn 1-42 now");
+    cr_expect_str_eq(node.v[1].body, "POST /x?y=1");
+    cr_assert_eq(put_contact("{\"contact\":\"anna@example.org\"}"), 204, "a field beside the button");
+}
+
 /* The cluster's secret is changed in three steps (old first, new first, new alone) while people wait. */
 Test(contact_http, what_the_other_secret_sealed_can_be_read)
 {
@@ -129,7 +153,7 @@ Test(contact_http, what_the_other_secret_sealed_can_be_read)
     memcpy(is.other_contact, was.contact, sizeof(is.other_contact));
     memset(is.contact, 7, sizeof(is.contact));
     n = contact_seal(&was, token, "\"anna\"", 6, sealed);
-    cr_assert_eq(contact_open(&is, sealed, n, plain), 0);
+    cr_assert_eq(contact_open(&is, sealed, n, plain), 1);
     cr_expect_str_eq(plain + TOKEN_TEXT_LEN, "\"anna\"");
     cr_expect_eq(contact_open(&is, sealed, (size_t)n - 7, plain), SQ_EAUTH, "as short as none is");
     is.token.has_other = false;

@@ -54,6 +54,12 @@ Test(tell_http, a_page_has_what_its_queue_names_and_no_more)
     cr_expect(has("data-key=\"" KEY "\"") && has("worker-src 'self'") && !has("id=\"tell\""));
     cr_assert_eq(ask("GET", "/q/login/worker.js", ""), 200);
     cr_expect(has("\r\nContent-Type: text/javascript") && has("showNotification"));
+    w.push_contact = "mailto:ops@example.org";
+    page_has(NULL, TURN_FIELD_NONE);
+    cr_assert_eq(ask("GET", "/q/login", ""), 200);
+    cr_expect(strlen(w.r->push.text) == PUSH_KEY_LEN && has(w.r->push.text), "a key of its own");
+    cr_assert_eq(ask("GET", "/q/login/worker.js", ""), 200);
+    w.push_contact = NULL;
     page_has(NULL, TURN_FIELD_EMAIL);
     cr_assert_eq(ask("GET", "/q/login", ""), 200);
     cr_expect(!has("id=\"push\"") && has("id=\"tell\"") && has("type=\"email\""));

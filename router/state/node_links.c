@@ -2,11 +2,11 @@
 #include "router/state/node_links.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/log.h"
 #include "common/wire/codec.h"
 
 #define LOG_MODULE "node_link"
@@ -15,9 +15,11 @@ static void on_error(struct node_link *l, const struct msg_error *m, uint64_t ri
 {
     const char *text = m->text != NULL ? m->text : "";
 
-    if (!l->of->kind->refused(l, m, rid))
-        log_warn("event=refused node=%s why=\"%s\" text=%s", l->name, sq_strerror(m->code),
-                 log_q(text, strlen(text)));
+    uint64_t left_out;
+
+    if (!l->of->kind->refused(l, m, rid) && log_may(&l->refused, ev_now(l->of->r->ev), 1, &left_out))
+        log_warn("event=refused node=%s why=\"%s\" text=%s left_out=%" PRIu64, l->name, sq_strerror(m->code),
+                 log_q(text, strlen(text)), left_out);
 }
 
 static void on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)

@@ -9,6 +9,7 @@
 #ifndef SEGQ_NODE_LINKS_H
 #define SEGQ_NODE_LINKS_H
 
+#include "common/base/log.h"
 #include "common/base/map.h"
 #include "router/state/router.h"
 
@@ -20,6 +21,7 @@ struct node_link { /* begins the struct of its user */
     bool failed; /* since it was last up: do not let anybody wait for it */
     bool stays;  /* in the newest map */
     char name[NAME_MAX_LEN + 1], addr[64];
+    struct log_limit refused; /* lines that an older node causes for each batch */
 };
 
 struct node_links_kind {

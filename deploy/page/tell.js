@@ -46,12 +46,18 @@
 
   const say = (method, body) => fetch('/v1/tickets/' + token + '/contact', { method, body }).then(r => { if (!r.ok) throw 0; });
 
+  /* With its worker the subscription ends, too. */
+  async function forget() {
+    const r = await navigator.serviceWorker.getRegistration(root);
+    if (r) await r.unregister();
+  }
+
   async function press() {
     const is = b.getAttribute('aria-pressed') === 'true';
     b.disabled = true;
     $('pushed').textContent = '';
     try {
-      if (is) await say('DELETE');
+      if (is) await say('DELETE').then(forget);
       else await say('PUT', JSON.stringify({ contact: await subscribe() }));
       keep(!is && token);
       show(!is);

@@ -12,7 +12,7 @@ addEventListener('push', e => {
     body: m.body || words.get('title'),
     lang: words.get('lang'),
     dir: words.get('dir') || 'auto',
-    tag: 'segq', /* the word that it is soon gives way to the word that it is now */
+    tag: registration.scope, /* of its queue: the word that it is soon gives way to the word that it is now */
     renotify: true,
     requireInteraction: true,
     data: m.url || words.get('page'),

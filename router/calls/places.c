@@ -253,10 +253,8 @@ static bool find_queues(struct router *r, struct httpd_req *req, const struct sa
             router_problem(r, req, p, detail);
             return false;
         }
-        if (i > 0 && !router_may_pass(r, req, LIMIT_JOIN)) /* each is a join; one was counted */
-            return false;
     }
-    return true;
+    return router_may_pass_more(r, req, LIMIT_JOIN, b->n - 1u); /* each is a join; one was counted */
 }
 
 static bool take_key(struct router *r, struct httpd_req *req, struct slice key, struct places_call *c)
@@ -285,9 +283,8 @@ static bool join(struct router *r, struct httpd_req *req, const struct http_req 
 /* A poll, or a leave: as many as it has places. False: too many; that is answered. */
 static bool may_ask(struct router *r, struct httpd_req *req, const struct places_call *c)
 {
-    for (unsigned i = 1; i < c->p.n; i++) /* the first one was counted */
-        if (!router_may_pass(r, req, LIMIT_POLL))
-            return false;
+    if (!router_may_pass_more(r, req, LIMIT_POLL, c->p.n - 1u)) /* the first one was counted */
+        return false;
     for (unsigned i = 0; i < c->p.n && !c->leaves; i++)
         if (!ticket_may_poll(r, req, &c->p.v[i].token))
             return false;

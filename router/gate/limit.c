@@ -202,14 +202,15 @@ static inline unsigned find(const struct set *s, limit_id id)
     return NO_WAY;
 }
 
-static uint32_t send_away(struct limit *l, struct bucket *b, enum limit_kind k)
+/* cost: of what was asked for. */
+static uint32_t send_away(struct limit *l, struct bucket *b, enum limit_kind k, uint64_t cost)
 {
     const struct rule *r = &l->rule[k];
     uint32_t most = LIMIT_MAX_TOLD_MS * 1000u;
-    uint64_t wait = (uint64_t)b->debt[k] + r->cost_us - r->cap_us + b->told;
+    uint64_t wait = (uint64_t)b->debt[k] + cost - r->cap_us + b->told;
 
     l->n.refused[k]++;
-    b->told = r->cost_us < most - b->told ? b->told + r->cost_us : most;
+    b->told = cost < most - b->told ? b->told + (uint32_t)cost : most;
     return (uint32_t)((wait < most ? wait : most) / 1000) + 1;
 }
 
@@ -229,8 +230,27 @@ uint32_t limit_take(struct limit *l, limit_id id, enum limit_kind k, int64_t now
     b = &s->b[i];
     bring_up(b, now_us);
     if (b->debt[k] > r->cap_us - r->cost_us)
-        return send_away(l, b, k);
+        return send_away(l, b, k, r->cost_us);
     b->debt[k] += r->cost_us;
+    return 0;
+}
+
+uint32_t limit_take_more(struct limit *l, limit_id id, enum limit_kind k, unsigned n, int64_t now_us)
+{
+    const struct rule *r = &l->rule[k];
+    struct set *s = &l->set[(id >> 8) & (l->n_sets - 1)];
+    unsigned i = find(s, id);
+    uint64_t all = u64_min((uint64_t)r->cost_us * (n + 1), r->cap_us);
+    struct bucket *b;
+
+    if (r->cost_us == 0 || i == NO_WAY)
+        return 0;
+    b = &s->b[i];
+    bring_up(b, now_us);
+    b->debt[k] = less(b->debt[k], r->cost_us); /* the one that was taken */
+    if (b->debt[k] + all > r->cap_us)
+        return send_away(l, b, k, all);
+    b->debt[k] += (uint32_t)all;
     return 0;
 }
 

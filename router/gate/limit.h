@@ -64,6 +64,10 @@ static inline uint64_t limit_site(limit_id id)
 /* 0: go on; else it is too fast: the ms after which it may come again. */
 SQ_CHECK uint32_t limit_take(struct limit *l, limit_id id, enum limit_kind k,
                              int64_t now_us);
+/* n more beside the one that was just taken: all or none, so that who comes again as told has not spent on
+ * half of them what it waited for. More than a full bucket holds cost a full one. */
+SQ_CHECK uint32_t limit_take_more(struct limit *l, limit_id id, enum limit_kind k, unsigned n,
+                                  int64_t now_us);
 
 /* A connection came: false if the address has `max` already (0: any number), or if there
  * is no memory to count it; then it must be closed. After each true comes one close. */

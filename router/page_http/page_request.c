@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text.h"
 #include "common/http/cookie.h"
 #include "router/calls/bearer.h"
 #include "router/calls/challenge.h"
@@ -414,7 +415,7 @@ static bool is_reach(const char *s, size_t n, uint32_t field)
     for (size_t i = 0; i < n; i++)
         if ((unsigned char)s[i] < ' ' || s[i] == 0x7f)
             return false;
-    return field != TURN_FIELD_EMAIL || (at != NULL && at > s && at[1] != '\0' && strchr(s, ' ') == NULL);
+    return utf8_ok(s, n) && (field != TURN_FIELD_EMAIL || (at != NULL && at > s && at[1] != '\0' && strchr(s, ' ') == NULL));
 }
 
 /* The contact of a form, as JSON. False: it has none that fits. */

@@ -290,10 +290,10 @@ static void back(struct asked *x, const char *flag)
 /* True: there is room in the address's budget for each of n; else it has been told so in words. */
 static bool may_pass(struct asked *x, enum limit_kind k, size_t n)
 {
-    uint32_t wait_ms = 0;
+    uint32_t wait_ms = gate_take(&x->r->gate, k, ev_now_us(x->r->ev));
 
-    for (size_t i = 0; wait_ms == 0 && i < n; i++)
-        wait_ms = gate_take(&x->r->gate, k, ev_now_us(x->r->ev));
+    if (wait_ms == 0)
+        wait_ms = gate_take_more(&x->r->gate, k, (unsigned)n - 1, ev_now_us(x->r->ev));
     if (wait_ms == 0)
         return true;
     say(x, PAGE_TOO_FAST, wait_ms > 1000 ? wait_ms : 1000);
@@ -442,8 +442,8 @@ static bool post(struct asked *x, char form)
 static bool begin(struct asked *x, const struct api_req *call)
 {
     read_target(x, ((struct page_ask *)x->c->page)->target);
-    if (call->call == API_WORDS)
-        router_problem(x->r, x->req, API_QUEUE_NOT_FOUND, "a group has no words of its own: ask for a queue's");
+    if (call->call == API_WORDS || call->call == API_WORKER)
+        router_problem(x->r, x->req, API_QUEUE_NOT_FOUND, "a group has no words or worker of its own: ask for a queue's");
     else if (routes_version(x->r->routes) == 0)
         say(x, PAGE_UNAVAILABLE, RETRY_MS);
     else if (call->call == API_UNFORM)

@@ -63,5 +63,10 @@ static inline SQ_CHECK uint32_t gate_take(struct gate *g, enum limit_kind k,
 {
     return g->client == 0 ? 0 : limit_take(g->limit, g->client, k, now_us);
 }
+static inline SQ_CHECK uint32_t gate_take_more(struct gate *g, enum limit_kind k, unsigned n,
+                                               int64_t now_us)
+{
+    return g->client == 0 || n == 0 ? 0 : limit_take_more(g->limit, g->client, k, n, now_us);
+}
 
 #endif

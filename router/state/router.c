@@ -71,10 +71,9 @@ void router_failed(struct router *r, const struct flow *f)
     api_failed(&r->ans, f, wait_s, salt);
 }
 
-bool router_may_pass(struct router *r, struct httpd_req *req, enum limit_kind k)
+/* False: wait_ms is not 0; that has been answered. */
+static inline bool passes(struct router *r, struct httpd_req *req, enum limit_kind k, uint32_t wait_ms)
 {
-    uint32_t wait_ms = gate_take(&r->gate, k, ev_now_us(r->ev));
-
     if (__builtin_expect(wait_ms == 0, 1))
         return true;
     api_too_fast(&r->ans, wait_ms,
@@ -83,6 +82,16 @@ bool router_may_pass(struct router *r, struct httpd_req *req, enum limit_kind k)
                  router_request_id(r));
     router_answer(r, req);
     return false;
+}
+
+bool router_may_pass(struct router *r, struct httpd_req *req, enum limit_kind k)
+{
+    return passes(r, req, k, gate_take(&r->gate, k, ev_now_us(r->ev)));
+}
+
+bool router_may_pass_more(struct router *r, struct httpd_req *req, enum limit_kind k, unsigned n)
+{
+    return passes(r, req, k, gate_take_more(&r->gate, k, n, ev_now_us(r->ev)));
 }
 
 void router_forged(struct router *r, struct httpd_req *req)

@@ -153,6 +153,8 @@ void router_problem(struct router *r, struct httpd_req *req, enum api_problem p,
 void router_failed(struct router *r, const struct flow *f);
 /* False: its address is over its budget `k`; that has been answered. */
 SQ_CHECK bool router_may_pass(struct router *r, struct httpd_req *req, enum limit_kind k);
+/* Likewise for n more than the one that was counted: all or none. */
+SQ_CHECK bool router_may_pass_more(struct router *r, struct httpd_req *req, enum limit_kind k, unsigned n);
 /* Answers a request whose token is not ours. */
 void router_forged(struct router *r, struct httpd_req *req);
 

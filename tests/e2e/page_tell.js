@@ -60,7 +60,7 @@ async function button() {
     return self.shown;
   }, data);
   const title = await page.locator('#title').textContent(), back = '/q/login?return=' + encodeURIComponent(TARGET);
-  const shows = async (what, text, want) => claim(what, JSON.stringify(await push(text)) === JSON.stringify(want.concat('en', 'segq')));
+  const shows = async (what, text, want) => claim(what, JSON.stringify(await push(text)) === JSON.stringify(want.concat('en', k.ROUTER + '/q/login/')));
   await shows('the worker says that it is soon', '{"type":"turn.soon","data":{}}', ['It is your turn soon', title, back]);
   await shows('and that it is now, in its place', '{"type":"turn.now","data":{}}', ['It is your turn', title, back]);
   await shows('without a word of the sender, too', '', ['It is your turn', title, back]);

@@ -321,6 +321,28 @@ Test(limit, the_told_wait_grows_with_the_excess_and_is_honest)
     limit_free(l);
 }
 
+/* Five joins a second, a call of eight of them that comes again as it was told: the second time it has all. */
+Test(limit, many_at_once_are_all_or_none)
+{
+    struct limit *l = five_joins(64);
+    limit_id id = id_of(l, "1.2.3.4");
+    uint32_t wait;
+
+    cr_expect_eq(passed(l, id, LIMIT_JOIN, 20, 0), 20);
+    cr_expect_eq(limit_take(l, id, LIMIT_JOIN, S(1)), 0);
+    wait = limit_take_more(l, id, LIMIT_JOIN, 7, S(1));
+    cr_expect(wait >= 600 && wait <= 602, "%u", wait);
+    cr_expect_eq(limit_take(l, id, LIMIT_JOIN, S(1) + wait * 1000), 0);
+    cr_expect_eq(limit_take_more(l, id, LIMIT_JOIN, 7, S(1) + wait * 1000), 0);
+    cr_expect_gt(limit_take(l, id, LIMIT_JOIN, S(1) + wait * 1000), 0);
+
+    cr_expect_eq(limit_take(l, id, LIMIT_JOIN, S(9)), 0); /* of more than a bucket: a full one */
+    cr_expect_eq(limit_take_more(l, id, LIMIT_JOIN, 99, S(9)), 0);
+    cr_expect_gt(limit_take(l, id, LIMIT_JOIN, S(9)), 0);
+    cr_expect_eq(limit_take_more(l, id, LIMIT_BAD, 99, S(9)), 0); /* no limit */
+    limit_free(l);
+}
+
 Test(limit, odd_settings_and_clocks_are_bounded)
 {
     struct limit *l = limit_new(0, key);

@@ -79,6 +79,7 @@ Test(places_page, nobody_joins_without_looking)
     cr_expect_eq(ask("GET", "/q/worlds?left=1", LOOKS, ""), 200);
     cr_expect_eq(ask("POST", "/q/worlds/join", "Sec-Fetch-Site: cross-site\r\n", ""), 403);
     cr_expect_eq(ask("GET", "/q/worlds/words", LOOKS, ""), 404);
+    cr_expect_eq(ask("GET", "/q/worlds/worker.js", LOOKS, ""), 404);
     cr_expect_eq(w.appends, 0);
     cr_expect_eq(ask("POST", "/q/worlds/join", "Sec-Fetch-Site: same-origin\r\n", "key=0123456789abcdef"), 303);
     cr_expect(has("Location: /q/worlds?r=1&return=\r\n") && has("segq_places="));
@@ -171,13 +172,16 @@ Test(places_page, a_queue_that_cannot_be_joined_is_said_in_words)
 Test(places_page, each_place_counts_for_the_limits)
 {
     limit_set(w.r->gate.limit, LIMIT_POLL, 0.001, 3);
-    limit_set(w.r->gate.limit, LIMIT_JOIN, 0.001, 1);
+    limit_set(w.r->gate.limit, LIMIT_JOIN, 0.001, 3);
     cr_expect_eq(ask("GET", "/q/worlds", places(41, 42), ""), 200);
     cr_expect_eq(ask("GET", "/q/worlds", places(41, 42), ""), 429);
     cr_expect_eq(w.places, 2);
+    cr_expect_eq(ask("GET", "/q/worlds", LOOKS, ""), 200);
     cr_expect_eq(ask("GET", "/q/worlds", LOOKS, ""), 429);
     cr_expect(has("class=\"too_fast\""));
-    cr_expect_eq(w.appends, 0);
+    cr_expect_eq(w.appends, 2);
+    cr_expect_eq(ask("GET", "/q/login", LOOKS, ""), 200, "what the refused one wanted was not taken");
+    cr_expect_eq(ask("GET", "/q/rides", LOOKS, ""), 429);
 }
 
 Test(places_page, a_queue_of_that_name_comes_first)

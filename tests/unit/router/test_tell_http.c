@@ -96,7 +96,7 @@ Test(tell_http, what_is_written_is_the_tickets_contact)
 Test(tell_http, what_is_unfit_is_said_and_sent_nowhere)
 {
     static const char *const bad[] = { "", "contact=", "contact=anna", "contact=%40x", "contact=a%40", "contact=a%40b%0d%0aTo:+c",
-                                       "contact=a+b%40c", "contact=a%40b&contact=c%40d" };
+                                       "contact=a+b%40c", "contact=a%40b&contact=c%40d", "contact=%ff%40b" };
     char form[400];
 
     page_has(NULL, TURN_FIELD_EMAIL);

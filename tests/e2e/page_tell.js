@@ -84,6 +84,10 @@ async function takesBack() {
   await page.locator('#push').click();
   claim('pressed again it takes it back', (await gone).status() === 204);
   await page.waitForSelector('#push[aria-pressed=false]');
+  claim('its worker, with the subscription, goes', await page.evaluate(async () => !(await navigator.serviceWorker.getRegistrations()).length));
+  await page.locator('#push').click();
+  await page.waitForSelector('#push[aria-pressed=true]');
+  claim('and may be asked for again', await page.evaluate(async () => (await navigator.serviceWorker.getRegistrations()).length === 1));
   await c.close();
 
   const no = await k.visitor(), other = await no.newPage(); // who asks for permission is refused here

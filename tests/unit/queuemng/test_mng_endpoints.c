@@ -911,6 +911,26 @@ Test(mng_tasks, a_calendar_window_of_a_budget_is_given_once_to_all_its_endpoints
     done(r);
 }
 
+/* Calls of 60 and of 20: once the day of the first has no room for one, the minute of both is the other's. */
+Test(mng_tasks, of_a_budgets_window_nothing_is_given_to_whom_its_own_has_no_room_for)
+{
+    struct pr *r = rig(1, "{\"match\": \"*\"}");
+    const struct mshare *s;
+    struct err e = { 0 };
+
+    r->longest = 100;
+    budget(r, "{\"name\": \"gpu\", \"rates\": [" WINDOW(100, "minute") "]}");
+    cr_assert_eq(pr_endpoint(r, E(", \"budget\": \"gpu\", \"rates\": [" WINDOW(70, "day") "]"), &e), 0, "%s", e.text);
+    cr_assert_eq(pr_endpoint(r, F(""), &e), 0, "%s", e.text);
+    r->node[0].endpoint[0].cost = 60;
+    r->node[0].endpoint[1].cost = 20;
+    pr_run(r, 6 * 60000 + 30000);
+    s = list_entry(list_first(&list_entry(list_first(&r->m->tasks.endpoints), struct mendpoint, in)->shares), struct mshare, in);
+    cr_expect(s->st.used[0] == 60 && s->st.needs == 60, "%lu %lu", s->st.used[0], s->st.needs);
+    cr_expect_lt(s->given[1], 60, "%lu", s->given[1]);
+    done(r);
+}
+
 Test(mng_tasks, a_window_of_a_budget_goes_on_where_its_rates_and_those_of_an_endpoint_change)
 {
     struct pr *r = rig(1, "{\"match\": \"*\"}");

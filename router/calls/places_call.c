@@ -120,8 +120,8 @@ static void step(struct places_call *c, const struct rflow *rf)
             c->pending--;
             continue;
         }
-        if (c->p.step == PLACES_JOIN && c->failed == 0 && !c->p.keeps)
-            places_old_first(&c->p, c->fresh);
+        if (c->p.step == PLACES_JOIN && c->failed == 0 && c->subject_len > 0 && !c->p.keeps)
+            places_one_order(&c->p, c->queue);
         if (c->p.step < PLACES_DONE)
             places_next(&c->p);
         if (c->p.step >= PLACES_DONE) {

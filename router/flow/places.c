@@ -2,6 +2,7 @@
 #include "router/flow/places.h"
 
 #include <assert.h>
+#include <string.h>
 
 #define IS(x)   (1u << PLACE_IS_##x)
 #define ALL     ((1u << PLACE_NIS) - 1)
@@ -33,17 +34,22 @@ unsigned places_first(const struct places *p)
     return i;
 }
 
-void places_old_first(struct places *p, uint8_t fresh)
+void places_one_order(struct places *p, char (*queue)[NAME_MAX_LEN + 1])
 {
-    struct places was = *p;
-    unsigned n = 0;
+    const struct places was = *p;
 
     assert(p->step == PLACES_JOIN);
-    for (unsigned turn = 0; turn < 2; turn++)
-        for (unsigned i = 0; i < p->n; i++)
-            if ((fresh >> i & 1u) == turn)
-                p->v[n++] = was.v[i];
-    assert(n == p->n);
+    for (unsigned i = 0; i < p->n; i++) {
+        uint32_t since = was.v[i].token.issued_s;
+        unsigned at = 0; /* number of those before it */
+
+        for (unsigned k = 0; k < p->n; k++) {
+            uint32_t its = was.v[k].token.issued_s;
+
+            at += its < since || (its == since && strcmp(queue[k], queue[i]) < 0);
+        }
+        p->v[at] = was.v[i];
+    }
 }
 
 static void left(struct one_place *v, const struct flow *f)

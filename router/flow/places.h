@@ -58,9 +58,10 @@ struct places {
 
 /* The first step, whose asks are all n places. */
 void places_begin(struct places *p, enum places_step step);
-/* All were joined, of which `fresh` (a bit each) were not there before: the others come first, for one of these
- * may have its pass told. */
-void places_old_first(struct places *p, uint8_t fresh);
+/* All were joined by a person with a name, who may join again, with another list, at two routers at once. Each of
+ * these groups has its places in one order: two orders would each end what the other one keeps. The older place
+ * comes first, for its pass may be told; of one second, by the names of the queues. */
+void places_one_order(struct places *p, char (*queue)[NAME_MAX_LEN + 1]);
 /* The flow of place i has ended. */
 void places_said(struct places *p, unsigned i, const struct flow *f);
 /* All asks of the step are answered: goes on to the next one that asks something, or to an end. */

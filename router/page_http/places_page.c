@@ -2,6 +2,7 @@
 #include "router/page_http/places_page.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -320,12 +321,13 @@ static void refuse(struct asked *x, struct slice queue, const char *why)
     const struct route_queue *q = routes_queue(x->r->routes, queue.p, queue.n);
     uint32_t retry_ms = RETRY_MS;
     enum page_state s = PAGE_UNAVAILABLE;
+    uint64_t left_out;
 
     if (q != NULL && q->map.state == QUEUE_CLOSED)
         s = page_of_closed(q, ev_wall_ms(x->r->ev), &retry_ms);
-    else
-        log_warn("event=group_refused group=%s queue=%.*s why=%s", x->g->name, (int)queue.n, queue.p,
-                 log_q(why, strlen(why)));
+    else if (log_may(&x->r->group_refused, ev_now(x->r->ev), 4, &left_out))
+        log_warn("event=group_refused group=%s queue=%.*s why=%s left_out=%" PRIu64, x->g->name, (int)queue.n,
+                 queue.p, log_q(why, strlen(why)), left_out);
     say(x, s, retry_ms);
 }
 

@@ -9,6 +9,7 @@
 
 #include "common/base/arena.h"
 #include "common/base/list.h"
+#include "common/base/log.h"
 #include "common/base/metrics.h"
 #include "common/http/httpd.h"
 #include "common/net/rpc.h"
@@ -130,6 +131,7 @@ struct router {
     struct list waiting; /* flows that wait for a moment or for a map */
     struct list free_flows;
     struct list places; /* calls/places.c */
+    struct log_limit group_refused; /* each visitor of a group's page may cause a line */
     struct ev_timer *flow_timer;
     msec_t flow_timer_at;
     struct router_counts counts;

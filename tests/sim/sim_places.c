@@ -1,6 +1,7 @@
 /* sim_places.c: I12: of a person's places in several queues at most one has its pass told, and one has,
  * if its turn came and the person comes for it; of a group that keeps the others each has whose turn came,
- * and no place is given up. Several routers call at once, die amid a call, hear
+ * and no place is given up. One who joined with a name, at several devices, has several groups of the same
+ * places, listed in any order. Several routers call at once, die amid a call, hear
  * old news; messages are lost on their way and on their way back; turns lapse. Places are what a segment
  * makes of them (tests/unit/segment/test_commands.c has the real one): written down before it answers. */
 #include "tests/lib/criterion.h"
@@ -26,12 +27,18 @@ struct world {
     unsigned told;         /* a bit for each place whose pass was told */
     unsigned turns;        /* a bit for each place that was admitted */
     unsigned given_up;     /* places that calls have ended */
-    bool came, faults, keeps;
+    bool came, faults, keeps, named;
 };
 
 static bool chance(struct world *w, unsigned percent)
 {
     return rng_below(&w->rng, 100) < percent;
+}
+
+/* Which of the world's places is the i-th one of a call? */
+static unsigned at_of(const struct places *p, unsigned i)
+{
+    return p->v[i].token.number;
 }
 
 /* What the segment makes of it. */
@@ -67,9 +74,9 @@ static void ended(struct world *w, unsigned r)
     w->left[r] = p->asks;
     w->runs[r] = p->step < PLACES_DONE;
     if (p->step == PLACES_DONE && was == PLACES_TAKE && places_first(p) < p->n)
-        w->told |= 1u << places_first(p);
+        w->told |= 1u << at_of(p, places_first(p));
     for (unsigned i = 0; w->keeps && p->step == PLACES_DONE && i < p->n; i++)
-        w->told |= (unsigned)(p->v[i].is == PLACE_IS_ADMITTED) << i;
+        w->told |= (unsigned)(p->v[i].is == PLACE_IS_ADMITTED) << at_of(p, i);
 }
 
 static void one_ask(struct world *w, unsigned r)
@@ -81,16 +88,34 @@ static void one_ask(struct world *w, unsigned r)
     if ((w->left[r] >> i & 1) == 0)
         return;
     if (!lost)
-        effect(w, i, (enum places_step)w->call[r].step, &f);
+        effect(w, at_of(&w->call[r], i), (enum places_step)w->call[r].step, &f);
     places_said(&w->call[r], i, lost || unheard ? &none : &f);
     w->left[r] &= (uint8_t)~(1u << i);
     if (w->left[r] == 0)
         ended(w, r);
 }
 
+/* As a join lists them, which is how the name of its group has them. */
+static void list(struct world *w, struct places *p)
+{
+    unsigned first = w->named ? (unsigned)rng_below(&w->rng, w->n) : 0;
+    char queue[PLACES_MAX][NAME_MAX_LEN + 1] = { "" };
+
+    for (unsigned i = 0; i < w->n; i++) {
+        unsigned at = (first + i) % w->n;
+
+        p->v[i].token = (struct token){ .number = at, .issued_s = at % 3 };
+        queue[i][0] = (char)('a' + at);
+    }
+    p->step = PLACES_JOIN;
+    if (w->named)
+        places_one_order(p, queue);
+}
+
 static void begin(struct world *w, unsigned r)
 {
     w->call[r] = (struct places){ .n = (uint8_t)w->n, .keeps = w->keeps };
+    list(w, &w->call[r]);
     places_begin(&w->call[r], PLACES_LOOK);
     w->left[r] = w->call[r].asks;
     w->runs[r] = true;
@@ -149,9 +174,9 @@ static void judge_kept(const struct world *w, uint64_t seed)
     cr_assert_eq(w->given_up, 0, "seed %lu: a place was given up", (unsigned long)seed);
 }
 
-static unsigned one(uint64_t seed, bool faults, bool keeps)
+static unsigned one(uint64_t seed, bool faults, bool keeps, bool named)
 {
-    struct world w = { .faults = faults, .keeps = keeps };
+    struct world w = { .faults = faults, .keeps = keeps, .named = named };
 
     rng_seed(&w.rng, seed);
     w.n = 2 + (unsigned)rng_below(&w.rng, PLACES_MAX - 1);
@@ -172,7 +197,7 @@ Test(places, one_pass_of_several_places)
     unsigned came = 0;
 
     for (uint64_t seed = 1; seed <= seeds; seed++)
-        for (unsigned i = 0; i < 4; i++)
-            came += one(seed, i & 1, i & 2);
-    cr_expect_gt(came, 2 * seeds, "nobody's turn came");
+        for (unsigned i = 0; i < 8; i++)
+            came += one(seed, i & 1, i & 2, i & 4);
+    cr_expect_gt(came, 4 * seeds, "nobody's turn came");
 }

@@ -85,15 +85,16 @@ Test(places_http, the_rule_is_said_of_queues)
     second_queue = false;
 }
 
-Test(places_http, places_that_were_there_come_first)
+Test(places_http, all_groups_of_a_person_have_one_order)
 {
+    static char list[4][NAME_MAX_LEN + 1] = { "d", "c", "b", "a" };
     struct places p = { .n = 4, .step = PLACES_JOIN };
 
     for (unsigned i = 0; i < 4; i++)
-        p.v[i].token.number = i;
-    places_old_first(&p, 0x5);
-    cr_expect(p.v[0].token.number == 1 && p.v[1].token.number == 3);
-    cr_expect(p.v[2].token.number == 0 && p.v[3].token.number == 2);
+        p.v[i].token = (struct token){ .number = i, .issued_s = i == 1 ? 8 : 9 };
+    places_one_order(&p, list);
+    cr_expect(p.v[0].token.number == 1, "the oldest one");
+    cr_expect(p.v[1].token.number == 3 && p.v[2].token.number == 2 && p.v[3].token.number == 0);
 }
 
 Test(places_http, a_name_that_is_not_ours_is_refused)

@@ -184,6 +184,26 @@ Test(places_page, each_place_counts_for_the_limits)
     cr_expect_eq(ask("GET", "/q/rides", LOOKS, ""), 429);
 }
 
+static unsigned refused;
+
+static void count_refused(void *ctx, enum log_level level, const char *line)
+{
+    (void)ctx, (void)level;
+    refused += strstr(line, "event=group_refused") != NULL;
+}
+
+Test(places_page, a_crowd_before_a_group_that_is_wrong_does_not_fill_the_log)
+{
+    both_queues[1] = (char *)"gone";
+    log_set_sink(count_refused, NULL);
+    for (unsigned i = 0; i < 20; i++)
+        cr_expect_eq(ask("GET", "/q/worlds", LOOKS, ""), 503, "%.200s", got);
+    log_set_sink(NULL, NULL);
+    both_queues[1] = (char *)"rides";
+    cr_expect(refused >= 4 && refused < 20, "%u lines", refused);
+    cr_expect_eq(w.appends, 0);
+}
+
 Test(places_page, a_queue_of_that_name_comes_first)
 {
     worlds[0].name = (char *)"login";

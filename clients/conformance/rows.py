@@ -948,6 +948,7 @@ def row_webhooks(r):
 # Operations of the routers that clients leave out.
 WITHOUT = {"classicSubmit", "classicQuery", "classicCancel",  # another API's words
            "ackTask", "nackTask", "extendTask",               # settleTasks does it for many
+           "proveDevice",                                     # a browser's: its key never leaves it
            "putContact", "deleteContact",                     # a page's, with its person's consent: one request
            "health", "ready"}                                 # of each process
 

@@ -1,6 +1,7 @@
 /* contact.c: see contact.h. */
 #include "router/calls/contact.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ static const struct json_member members[] = {
     JSON_OTHERS,
 };
 
+#define LOG_MODULE "contact"
 #define OVERLOADED "the router is overloaded; try again"
 
 static void contact_done(struct router *r, struct rflow *rf)
@@ -70,6 +72,7 @@ static bool may_be_pushed(struct router *r, struct httpd_req *req, const struct 
     char text[CONTACT_MAX], queue[TASK_NAME_MAX + 1], why[URL_HOST_MAX + 100];
     struct web_push w;
     const char *wrong;
+    uint64_t left_out;
 
     if (of->push_contact[0] == '\0' || contact.p[0] != '{')
         return true;
@@ -82,6 +85,9 @@ static bool may_be_pushed(struct router *r, struct httpd_req *req, const struct 
     }
     if (web_push_queue(&w, of->turn_queue, queue) && r->takes_calls != NULL && r->takes_calls(r, queue))
         return true;
+    if (log_may(&r->push_refused, ev_now(r->ev), 1, &left_out))
+        log_warn("event=push_refused queue=%s host=%s left_out=%" PRIu64, of->name, log_q(w.host, strlen(w.host)),
+                 left_out);
     snprintf(why, sizeof(why), "%s is no push service that this queue uses: poll the ticket", w.host);
     router_problem(r, req, API_NOT_ELIGIBLE, why);
     return false;

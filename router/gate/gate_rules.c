@@ -95,9 +95,10 @@ static int read_file(struct rule *r, struct err *e)
     if (n >= 0) {
         text[n] = '\0';
         rc = read_lines(r, text, e);
+        rc = rc < 0 ? err_wrap(e, "%s", r->c.address_file) : 0;
     }
     free(text);
-    return rc < 0 ? err_wrap(e, "%s", r->c.address_file) : 0;
+    return rc;
 }
 
 #define TEXT(m) offsetof(struct gate_rule, m)

@@ -77,6 +77,7 @@ struct router {
     struct ev_timer *listen_timer;
     struct cluster_keys keys;
     struct web_push_key push, other_push; /* VAPID keys, by either line of the secret */
+    struct log_limit push_refused;        /* push services that the operator has not named */
     struct seg_links *segs;
     struct mng_links *mngs;
     /* Managers are to hear who has left (router/replica/leaves.h); NULL: there are no links to any. */

@@ -45,6 +45,7 @@ join() { http -X POST -d '{"client":"game"}' "$R/v1/queues/shop/tickets" | field
 T=$(join)
 said() { check_eq "$1" "$(put "$T" "$2")" "$3"; }
 said "no other host is called" https://10.0.0.1/x "not_eligible: 10.0.0.1 is no push service that this queue uses: poll the ticket"
+check "  whose host the operator reads in the log" grep -qs 'event=push_refused queue=shop host="10.0.0.1" left_out=0' "$C"/logs/router.*.log
 said "  no other port" https://push.test:8443/x "bad_request: contact is no push subscription: endpoint is an https url, without a port"
 said "  and nothing in the clear" http://push.test/x "bad_request: contact is no push subscription: endpoint is an https url, without a port"
 n=8

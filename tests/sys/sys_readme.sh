@@ -46,6 +46,9 @@ said "a place in the line" '"state":"waiting","position":1,"total":1,'
 said "its story" '^because '
 said "the queue's figures" '^\{"queue":"login","state":"open","waiting":[01],'
 
+type_in "segqctl by its name" "The other pages type" "s|\$PWD/build/rel/bin|$BIN|; s|^segqctl|SEGQ_DIR='$C' segqctl|"
+said "  finds the cluster" '^queue login '
+
 # ---- make demo, smaller
 demo=(env PLAYERS=4000 ARRIVE_S=2 RUN_DIR="$C" BIN="$BIN")
 definition() { "$BIN/segqctl" --dir "$C" --json queue show login | jq -cS 'del(.version)'; }

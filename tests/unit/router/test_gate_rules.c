@@ -174,6 +174,8 @@ Test(gate_rules, addresses_of_a_file_are_read_again_and_a_bad_file_changes_nothi
     cr_expect_str_eq(room("/", "h", "GET", "192.0.2.9", ""), "", "as it was");
     unlink(path);
     fclose(f);
+    cr_expect_neq(load(v, 1), 0);
+    cr_expect(strstr(e.text, path) != NULL && strstr(strstr(e.text, path) + 1, path) == NULL, "once: %s", e.text);
 }
 
 Test(gate_rules, mistakes_are_told_with_rule_and_member)

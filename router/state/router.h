@@ -86,7 +86,8 @@ struct router {
     void (*turn_told)(struct router *r, node_no node, const struct msg_turn_ans *a);
     /* A ticket that listeners wait for is let in. */
     void (*let_in)(struct router *r, const struct let_in_row *row);
-    /* Is there a pool with an endpoint for calls of this queue? NULL: there are no tasks here. */
+    /* Is there a pool with an endpoint for calls of this very queue (a pattern names nobody)? NULL: there are
+     * no tasks here. */
     bool (*takes_calls)(const struct router *r, const char *queue);
     struct tasking *tasking; /* NULL: there are no tasks here */
     struct arena arena; /* memory of the frame being handled */

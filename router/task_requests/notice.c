@@ -312,7 +312,7 @@ static bool turn_pack(struct tasking *t, const struct map_queue *q, const struct
     if (rc == 0) {
         strcpy(copy, plain + TOKEN_TEXT_LEN);
         if (q->push_contact[0] != '\0' && web_push_read(&w, (struct slice){ copy, strlen(copy) }) == NULL &&
-            web_push_queue(&w, q->turn_queue, queue)) {
+            web_push_queue(&w, q->turn_queue, queue) && t->r->takes_calls(t->r, queue)) { /* else of before */
             rc = push_pack(t->r, q, m, &w, by > 0);
         } else {
             strcpy(queue, q->turn_queue);

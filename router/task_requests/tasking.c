@@ -102,7 +102,7 @@ static bool takes_calls(const struct router *r, const char *queue)
 {
     const struct task_way *w = pools_of_queue(&r->tasking->pools, queue, strlen(queue));
 
-    return w != NULL && w->endpoint[0] != '\0';
+    return w != NULL && w->endpoint[0] != '\0' && strcmp(w->match, queue) == 0;
 }
 
 int tasking_new(struct tasking **out, struct router *r, struct err *e)

@@ -136,6 +136,20 @@ Test(contact_http, a_subscription_becomes_a_call_of_its_push_service)
     cr_expect_str_eq(node.v[1].idem, "turn 1-42 now");
     cr_expect_str_eq(node.v[1].body, "POST /x?y=1");
     cr_assert_eq(put_contact("{\"contact\":\"anna@example.org\"}"), 204, "a field beside the button");
+    cr_expect_eq(put_contact(SUBSCRIPTION("www.example")), 403, "a pool of many names, gen/w*, names none of them");
+}
+
+Test(contact_http, a_subscription_of_before_calls_no_host_that_is_not_named)
+{
+    cr_assert_eq(put_contact(SUBSCRIPTION("www.example")), 204, "a service of the operator's sends");
+    w.push_contact = "mailto:ops@example.org";
+    send_map(6, 7, QUEUE_OPEN, false);
+    UNTIL(routes_version(w.r->routes) == 7);
+    turn(w.contact_bytes, w.contact.n_sealed, 1700000000000);
+    cr_expect(w.turn.told);
+    cr_assert_eq(node.n, 1);
+    cr_expect_str_eq(node.v[1].queue, "gen");
+    cr_expect_str_eq(node.v[1].body, "POST /turns");
 }
 
 /* The cluster's secret is changed in three steps (old first, new first, new alone) while people wait. */

@@ -19,7 +19,7 @@
 
 #define CONNS      64
 #define ANSWER_MAX 8192
-#define PATIENCE_S 10 /* for one answer */
+#define PATIENCE_S 30 /* for one answer */
 /* Fields that a browser sends with a page's own request. */
 #define BROWSER                                                                                      \
     "User-Agent: Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) "  \

@@ -152,8 +152,9 @@ static int queue_create(struct mng *m, const struct queue_def *d, struct mqueue 
 static int check_turn(const struct mng *m, const struct mqueue *q, const struct queue_def *d, struct err *e)
 {
     bool same = q != NULL && strcmp(q->def.turn.queue, d->turn.queue) == 0;
+    int rc = same || d->turn.queue[0] == '\0' ? 0 : pool_takes_calls(m, d->turn.queue, "turn_notice.queue", e);
 
-    return same || d->turn.queue[0] == '\0' ? 0 : pool_takes_calls(m, d->turn.queue, "turn_notice.queue", e);
+    return rc < 0 ? rc : pools_push_auth(m, NULL, &d->turn, e);
 }
 
 int queue_define(struct mng *m, void *queue, const void *def, struct err *e)

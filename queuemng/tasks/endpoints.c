@@ -465,6 +465,8 @@ static int define(struct mng *m, struct mendpoint *x, const struct endpoint_def 
 
     for (size_t i = 0; i < d->targets.n && rc == 0; i++)
         rc = meters_known(m, &t[i].rates, e);
+    if (rc == 0)
+        rc = pools_push_auth(m, d, NULL, e);
     if (rc < 0 || budget_named(m, &d->budget, d->rates.n, e) < 0)
         return err_wrap(e, "endpoint %s", d->name);
     return x == NULL ? endpoint_make(m, d, own_pool && !has_pool(m, d->name), e)

@@ -2,9 +2,11 @@
 #include "queuemng/tasks/pools.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "common/base/log.h"
 #include "common/task/queue_name.h"
+#include "common/task/url.h"
 #include "queuemng/state/defined.h"
 #include "queuemng/state/meters.h"
 #include "queuemng/state/out.h"
@@ -116,6 +118,48 @@ int pool_takes_calls(const struct mng *m, const char *queue, const char *key, st
                          "%s has no endpoint", key, queue, p->def.match);
 }
 
+/* With `auth` an endpoint replaces the signature of each message: no browser would get one. */
+static int push_auth(const char *match, const struct endpoint_def *x, const struct def_turn *t, struct err *e)
+{
+    size_t n = t->queue != NULL ? strlen(t->queue) : 0;
+    struct url u;
+
+    if (t->push_contact == NULL || t->push_contact[0] == '\0' || strncmp(match, t->queue, n) != 0 || match[n] != '/' ||
+        x->auth.secret_file[0] == '\0' || strcasecmp(x->auth.header, "authorization") != 0 ||
+        url_parse(&u, x->url) != NULL || strcasecmp(u.host, match + n + 1) != 0)
+        return 0;
+    return err_set(e, SQ_EINVAL, "pool %s: endpoint %s has `auth`, which would replace the signature of Web Push "
+                   "(turn_notice.push_contact of a queue)", match, x->name);
+}
+
+static int pool_push_auth(const struct mng *m, const char *match, const struct endpoint_def *x, struct err *e)
+{
+    int rc = 0;
+
+    each_queue(m, q)
+        if (rc == 0)
+            rc = push_auth(match, x, &q->def.turn, e);
+    return rc;
+}
+
+int pools_push_auth(const struct mng *m, const struct endpoint_def *changed, const struct def_turn *t, struct err *e)
+{
+    int rc = 0;
+
+    each_pool(m, p) {
+        const struct mendpoint *x = p->def.endpoint[0] != 0 ? defined_find(m, DEF_ENDPOINT, p->def.endpoint) : NULL;
+        bool is = x != NULL && (changed == NULL || strcmp(changed->name, p->def.endpoint) == 0);
+
+        if (is && t != NULL)
+            rc = push_auth(p->def.match, &x->def, t, e);
+        if (is && t == NULL)
+            rc = pool_push_auth(m, p->def.match, changed, e);
+        if (rc < 0)
+            break;
+    }
+    return rc;
+}
+
 /* The end of a task is told by a call: the queue that notify names must have an endpoint. Leaves alone what it has
  * already, as check_least(). */
 static int check_notify(const struct mng *m, const struct mpool *p, const struct pool_def *d, struct err *e)
@@ -188,6 +232,8 @@ int pool_define(struct mng *m, void *pool, const void *def, struct err *e)
         return err_set(e, SQ_EINVAL, "pool %s: there is no endpoint %s", d->match, d->endpoint);
     if (rc == 0 && x != NULL)
         rc = check_least(p, d, x, e);
+    if (rc == 0 && x != NULL)
+        rc = pool_push_auth(m, d->match, &x->def, e);
     if (rc == 0)
         rc = pool_zones_known(m, d, e);
     if (rc < 0)

@@ -19,6 +19,10 @@ void pool_remove(struct mng *m, void *pool);
 /* Does the queue that `key` of a definition names take calls, to tell somebody? 0, or SQ_EINVAL: it has no
  * endpoint. */
 SQ_CHECK int pool_takes_calls(const struct mng *m, const char *queue, const char *key, struct err *e);
+/* Has no endpoint of a push service an `auth`? By the rules of a queue, or (NULL) by those of all with an endpoint as
+ * it is to be. */
+SQ_CHECK int pools_push_auth(const struct mng *m, const struct endpoint_def *changed, const struct def_turn *t,
+                             struct err *e);
 /* Replaces a lost partition: its tasks are gone, the share gets another one, which nobody has yet. */
 void part_renew(struct mng *m, struct mpart *p);
 

@@ -83,7 +83,8 @@ static bool may_be_pushed(struct router *r, struct httpd_req *req, const struct 
         router_problem(r, req, API_BAD_REQUEST, why);
         return false;
     }
-    if (web_push_queue(&w, of->turn_queue, queue) && r->takes_calls != NULL && r->takes_calls(r, queue))
+    if (web_push_queue(&w, of->turn_queue, queue) && r->is_push_service != NULL &&
+        r->is_push_service(r, queue, w.host))
         return true;
     if (log_may(&r->push_refused, ev_now(r->ev), 1, &left_out))
         log_warn("event=push_refused queue=%s host=%s left_out=%" PRIu64, of->name, log_q(w.host, strlen(w.host)),

@@ -86,9 +86,9 @@ struct router {
     void (*turn_told)(struct router *r, node_no node, const struct msg_turn_ans *a);
     /* A ticket that listeners wait for is let in. */
     void (*let_in)(struct router *r, const struct let_in_row *row);
-    /* Is there a pool with an endpoint for calls of this very queue (a pattern names nobody)? NULL: there are
-     * no tasks here. */
-    bool (*takes_calls)(const struct router *r, const char *queue);
+    /* Are tasks of this very queue (a pattern names nobody) calls to this host, and no other? NULL: there are no
+     * tasks here. */
+    bool (*is_push_service)(const struct router *r, const char *queue, const char *host);
     struct tasking *tasking; /* NULL: there are no tasks here */
     struct arena arena; /* memory of the frame being handled */
     struct api_ans ans; /* the answer being composed */

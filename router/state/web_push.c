@@ -99,6 +99,7 @@ static bool mac(const uint8_t *key, size_t key_n, struct slice text, const uint8
 {
     uint8_t all[200];
     unsigned got;
+    bool ok;
 
     if (text.n + n + 1 > sizeof(all))
         return false;
@@ -106,7 +107,9 @@ static bool mac(const uint8_t *key, size_t key_n, struct slice text, const uint8
     if (n > 0)
         memcpy(all + text.n, more, n);
     all[text.n + n] = 1;
-    return HMAC(EVP_sha256(), key, (int)key_n, all, text.n + n + (more != NULL), out, &got) != NULL && got == HASH;
+    ok = HMAC(EVP_sha256(), key, (int)key_n, all, text.n + n + (more != NULL), out, &got) != NULL && got == HASH;
+    sodium_memzero(all, sizeof(all));
+    return ok;
 }
 
 static const uint8_t nothing[1];
@@ -165,8 +168,9 @@ int web_push_seal_with(const struct web_push *w, const uint8_t secret[PUSH_SECRE
         buf_append(out, record, sizeof(record));
         buf_append(out, point, PUSH_POINT);
         ok = put_record(cek, nonce, text, out);
-        sodium_memzero(cek, sizeof(cek));
     }
+    sodium_memzero(cek, sizeof(cek));
+    sodium_memzero(nonce, sizeof(nonce));
     EVP_PKEY_free(ours);
     return ok ? 0 : SQ_EINVAL;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/log.h"
 #include "common/task/call.h"
 #include "common/task/state.h"
 #include "common/ticket/task_token.h"
@@ -14,6 +15,8 @@
 #include "router/state/web_push.h"
 #include "router/task_requests/ask.h"
 #include "router/task_requests/submission.h"
+
+#define LOG_MODULE "turn"
 
 /* ---- notices ----------------------------------------------------------------------------- */
 
@@ -211,16 +214,31 @@ static void turn_say(struct router *r, const struct notice_of *to, bool told, ui
         r->turn_told(r, to->node, &a);
 }
 
+/* It is said again; a line a second says why that is so. */
+static void turn_failed(struct router *r, const struct notice_of *to, const char *queue, const char *why, uint32_t later_ms)
+{
+    struct tasking *t = r->tasking;
+    uint64_t left_out;
+
+    if (t != NULL)
+        t->counts.turns_failed++;
+    if (t != NULL && log_may(&t->untold, ev_now(r->ev), 1, &left_out))
+        log_warn("event=turn_not_told queue=%s ticket=%" PRIu64 "-%" PRIu64 " why=\"%s\" left_out=%" PRIu64, queue,
+                 to->id, to->no, why, left_out);
+    turn_say(r, to, false, later_ms);
+}
+
 /* SAME: it was told before, and that was not heard. */
 static void turn_done(struct task_call *c, const struct msg *m)
 {
     int code = c->v[0].code;
-    bool told = code == CODE_DONE || code == CODE_SAME;
 
     (void)m;
     c->t->counts.turns += code == CODE_DONE;
-    c->t->counts.turns_failed += !told;
-    turn_say(c->t->r, &c->notice, told, TURN_LATER_MS);
+    if (code == CODE_DONE || code == CODE_SAME)
+        turn_say(c->t->r, &c->notice, true, 0);
+    else
+        turn_failed(c->t->r, &c->notice, c->queue.p, "no task node takes the call", TURN_LATER_MS);
 }
 
 static const char *turn_word(const struct msg_turn *m)
@@ -262,7 +280,9 @@ static int push_pack(struct router *r, const struct map_queue *q, const struct m
     struct buf *form = &r->tasking->form, body, who;
     int64_t left_s = m->until_ms != 0 ? (m->until_ms - ev_wall_ms(r->ev)) / 1000 : PUSH_SOON_S;
     char text[40], ttl[24];
-    int n = snprintf(text, sizeof(text), "{\"type\":\"%s\"}", turn_word(m)), rc;
+    const char *word = turn_word(m);
+    /* Blanks: both words are as long. */
+    int n = snprintf(text, sizeof(text), "{\"type\":\"%s\"}%*s", word, (int)(sizeof("turn.soon") - strlen(word)), ""), rc;
 
     snprintf(ttl, sizeof(ttl), "%lld", (long long)(left_s > PUSH_LEAST_S ? left_s : PUSH_LEAST_S));
     buf_init(&body);
@@ -272,7 +292,9 @@ static int push_pack(struct router *r, const struct map_queue *q, const struct m
         rc = web_push_authorize(by_other ? &r->other_push : &r->push, w->host, ev_wall_ms(r->ev) / 1000 + PUSH_WHO_S,
                                 q->push_contact, &who);
     buf_byte(&who, 0);
-    if (rc == 0 && !who.failed) {
+    if (rc == 0 && who.failed)
+        rc = SQ_ENOMEM;
+    if (rc == 0) {
         call_pack_begin(form, SPAN("POST"), (struct call_span){ w->path, strlen(w->path) });
         pack_header(form, "Authorization", (const char *)who.data);
         pack_header(form, "Content-Encoding", "aes128gcm");
@@ -300,28 +322,32 @@ static void post_pack(struct buf *form, const char *queue, const struct msg_turn
     buf_fini(&body);
 }
 
-/* True: t->form is the call, to be put into `queue`. */
-static bool turn_pack(struct tasking *t, const struct map_queue *q, const struct msg_turn *m,
+/* NULL: t->form is the call, to be put into `queue`; or why there is none. */
+static const char *turn_pack(struct tasking *t, const struct map_queue *q, const struct msg_turn *m,
                       char queue[TASK_NAME_MAX + 1])
 {
     char plain[TOKEN_TEXT_LEN + CONTACT_MAX + 1], copy[CONTACT_MAX + 1];
     int by = contact_open(&t->r->keys, m->sealed, m->n_sealed, plain), rc = by < 0 ? by : 0;
     struct web_push w;
 
+    const char *why = rc == 0 ? NULL : "its contact was sealed with another secret";
+
     buf_reset(&t->form);
     if (rc == 0) {
         strcpy(copy, plain + TOKEN_TEXT_LEN);
         if (q->push_contact[0] != '\0' && web_push_read(&w, (struct slice){ copy, strlen(copy) }) == NULL &&
-            web_push_queue(&w, q->turn_queue, queue) && t->r->takes_calls(t->r, queue)) { /* else of before */
-            rc = push_pack(t->r, q, m, &w, by > 0);
+            web_push_queue(&w, q->turn_queue, queue) && t->r->is_push_service(t->r, queue, w.host)) { /* else of before */
+            if (push_pack(t->r, q, m, &w, by > 0) < 0)
+                why = "its message cannot be sealed";
         } else {
             strcpy(queue, q->turn_queue);
             post_pack(&t->form, q->name, m, plain);
         }
+        explicit_bzero(&w, sizeof(w));
     }
     explicit_bzero(plain, sizeof(plain));
     explicit_bzero(copy, sizeof(copy));
-    return rc == 0 && !t->form.failed;
+    return why != NULL ? why : t->form.failed ? "there is no memory" : NULL;
 }
 
 /* The digest is the key's: what was sealed anew, or is said at another time, is the same word. */
@@ -354,12 +380,17 @@ void turn_heard(struct router *r, node_no node, const struct msg_turn *m)
     char queue[TASK_NAME_MAX + 1];
     struct task_call *c;
     struct route_owner o;
+    const char *why;
 
     if (t == NULL || routes_owner(r->routes, m->seg, &o) < 0 || o.queue == NULL ||
-        o.queue->map.turn_queue[0] == '\0' || !turn_pack(t, &o.queue->map, m, queue)) {
-        if (t != NULL)
-            t->counts.turns_failed++;
-        turn_say(r, &to, false, TURN_NONE_MS);
+        o.queue->map.turn_queue[0] == '\0') {
+        turn_failed(r, &to, "", "the queue tells nobody", TURN_NONE_MS);
+        return;
+    }
+    strcpy(queue, o.queue->map.turn_queue);
+    why = turn_pack(t, &o.queue->map, m, queue);
+    if (why != NULL) {
+        turn_failed(r, &to, queue, why, TURN_NONE_MS);
         return;
     }
     c = call_new(t, NULL, 1, t->form.len + ROOM, 0, turn_done);

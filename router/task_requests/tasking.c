@@ -5,10 +5,12 @@
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/base/file.h"
 #include "common/base/log.h"
 #include "common/supervisor/program.h"
+#include "common/task/url.h"
 #include "router/task_requests/ask.h"
 #include "router/task_requests/long_answer.h"
 #include "router/task_requests/passing.h"
@@ -98,11 +100,20 @@ static void on_tick(void *arg)
     ev_timer_about(t->timer, TASK_TICK_MS);
 }
 
-static bool takes_calls(const struct router *r, const char *queue)
+/* Other queues of calls may be called so, too, and a visitor chooses the name: their endpoints are elsewhere. */
+static bool is_push_service(const struct router *r, const char *queue, const char *host)
 {
     const struct task_way *w = pools_of_queue(&r->tasking->pools, queue, strlen(queue));
+    const char *urls = w != NULL && strcmp(w->match, queue) == 0 ? w->url : "";
+    bool is = false;
+    struct url u;
 
-    return w != NULL && w->endpoint[0] != '\0' && strcmp(w->match, queue) == 0;
+    while (url_next(&u, &urls)) {
+        if (strcasecmp(u.host, host) != 0)
+            return false;
+        is = true;
+    }
+    return is;
 }
 
 int tasking_new(struct tasking **out, struct router *r, struct err *e)
@@ -140,7 +151,7 @@ int tasking_new(struct tasking **out, struct router *r, struct err *e)
         return rc;
     }
     ev_timer_about(t->timer, TASK_TICK_MS);
-    r->takes_calls = takes_calls;
+    r->is_push_service = is_push_service;
     *out = t;
     return 0;
 }

@@ -21,6 +21,7 @@
 #define SEGQ_ROUTER_TASKING_H
 
 #include "common/base/list.h"
+#include "common/base/log.h"
 #include "router/state/node_links.h"
 #include "router/state/router.h"
 #include "router/task_api/pools.h"
@@ -89,6 +90,7 @@ struct tasking {
     } rows;
     char no_units[200]; /* detail of the answer being made */
     struct tasking_counts counts;
+    struct log_limit untold; /* of lines about people who cannot be told */
 };
 
 /* Reads the tokens' file; *out NULL: the configuration names none. */

@@ -551,8 +551,8 @@ static inline void send_pools(uint64_t epoch, uint64_t part_epoch, node_no owner
                                                                     { 3, part_epoch, owner } };
     struct map_part calls = { 4, part_epoch, owner }, permits = { 5, part_epoch, owner };
     struct map_part ride_7 = { 6, part_epoch, owner };
-    struct map_part pushes = { 7, part_epoch, owner }, wide = { 8, part_epoch, owner };
-    struct map_pool pools[7] = { { .match = "ride/7", .n = 1, .v = &ride_7 },
+    struct map_part pushes = { 7, part_epoch, owner }, wide = { 8, part_epoch, owner }, refunds = { 9, part_epoch, owner };
+    struct map_pool pools[8] = { { .match = "ride/7", .n = 1, .v = &ride_7 },
                                  { .match = "images", .max_body = 1000, .max_cost = 6000, .n = 1, .v = &images },
                                  { .match = "ride/*", .n = 2, .v = rides },
                                  { .match = "gen", .endpoint = "gen", .max_body = node.gen_max != 0 ? node.gen_max : 1000,
@@ -563,10 +563,12 @@ static inline void send_pools(uint64_t epoch, uint64_t part_epoch, node_no owner
                                  { .match = "gen/push.example", .endpoint = "gen", .max_body = 4000, .n = 1, .v = &pushes,
                                    .url = "https://push.example" },
                                  { .match = "gen/w*", .endpoint = "gen", .max_body = 4000, .n = 1, .v = &wide,
+                                   .url = "https://inside.example" },
+                                 { .match = "gen/refunds", .endpoint = "gen", .n = 1, .v = &refunds,
                                    .url = "https://inside.example" } };
     struct msg m = { .type = MSG_TASK_MAP };
 
-    m.task_map = (struct msg_task_map){ .epoch = epoch, .n_nodes = 1, .n_pools = 6 + node.ride_7, .nodes = &n,
+    m.task_map = (struct msg_task_map){ .epoch = epoch, .n_nodes = 1, .n_pools = 7 + node.ride_7, .nodes = &n,
                                         .pools = pools + !node.ride_7 };
     send_msg(w.mng_ch, &m, 0);
 }

@@ -10,7 +10,7 @@ P=$((PORT + 90))
 N=$DIR/seen
 touch "$N"
 authority ca
-issue push ca 2 DNS:push.test,IP:127.0.0.1
+issue push ca 2 DNS:localhost,IP:127.0.0.1
 node "$here/push_service.js" $P "$CERTS/push.crt" "$CERTS/push.key" "$N" >"$DIR/browser" 2>>"$DIR/helper.log" &
 helpers+=("$!")
 has_browser() { [ -s "$DIR/browser" ]; }
@@ -19,10 +19,10 @@ answers() { admin PUT "/v1/admin/$1" "$2" | jq -r '.detail // ""'; } # PATH JSON
 detail() { check_eq "$1" "$(answers "$2" "$3")" "$4"; }              # "claim" PATH JSON DETAIL
 line() { echo "{\"release_per_s\":50,\"state\":\"$1\",\"claim\":\"1s\",\"away\":\"0\",\"direct_entry\":false,\"poll_max\":\"1s\",\"turn_notice\":{\"queue\":\"hook\",\"claim_window\":\"60s\",\"push_contact\":\"mailto:ops@example.org\"}}"; }
 
-tls() { echo "\"url\":\"https://127.0.0.1:$P\",\"allow\":[\"127.0.0.0/8\"],\"tls\":{\"ca_file\":\"$CERTS/ca.crt\"},\"breaker\":{\"open\":\"1s\"}"; }
-detail "an endpoint for those who are told otherwise" endpoints/hook "{$(tls)}" ""
-detail "an endpoint for a push service" endpoints/made-up "{$(tls)}" ""
-detail "  which is called for its queue" pools/hook%2Fpush.test \
+tls() { echo "\"url\":\"https://$1:$P\",\"allow\":[\"127.0.0.0/8\"],\"tls\":{\"ca_file\":\"$CERTS/ca.crt\"},\"breaker\":{\"open\":\"1s\"}"; }
+detail "an endpoint for those who are told otherwise" endpoints/hook "{$(tls 127.0.0.1)}" ""
+detail "an endpoint for a push service" endpoints/made-up "{$(tls localhost)}" ""
+detail "  which is called for its queue" pools/hook%2Flocalhost \
     '{"endpoint":"made-up","retry":{"min":"200ms","max":"500ms"},"max_attempts":60}' ""
 detail "routers send" queues/shop "$(line paused)" ""
 detail "  who sends is said in a url" queues/bad '{"release_per_s":1,"turn_notice":{"queue":"hook","push_contact":"ops"}}' \
@@ -44,17 +44,19 @@ put() { # TOKEN URL
 join() { http -X POST -d '{"client":"game"}' "$R/v1/queues/shop/tickets" | field token; }
 T=$(join)
 said() { check_eq "$1" "$(put "$T" "$2")" "$3"; }
+detail "  and of another service, which is called elsewhere" pools/hook%2Frefunds '{"endpoint":"made-up"}' ""
 said "no other host is called" https://10.0.0.1/x "not_eligible: 10.0.0.1 is no push service that this queue uses: poll the ticket"
 check "  whose host the operator reads in the log" grep -qs 'event=push_refused queue=shop host="10.0.0.1" left_out=0' "$C"/logs/router.*.log
-said "  no other port" https://push.test:8443/x "bad_request: contact is no push subscription: endpoint is an https url, without a port"
-said "  and nothing in the clear" http://push.test/x "bad_request: contact is no push subscription: endpoint is an https url, without a port"
+said "  no other port" https://localhost:8443/x "bad_request: contact is no push subscription: endpoint is an https url, without a port"
+said "  and nothing in the clear" http://localhost/x "bad_request: contact is no push subscription: endpoint is an https url, without a port"
+said "  no queue of another service, whose endpoint is elsewhere" https://refunds/all "not_eligible: refunds is no push service that this queue uses: poll the ticket"
 n=8
 for ((i = 0; i < n; i++)); do
     K=$(join)
-    [ -z "$(put "$K" https://push.test/m/$i?v=1)" ] && echo "$i" >>"$DIR/asked"
+    [ -z "$(put "$K" https://localhost/m/$i?v=1)" ] && echo "$i" >>"$DIR/asked"
 done
 check_eq "those of a push service that is named are taken" "$(grep -c . "$DIR/asked")" $n
-check_eq "  one has ended" "$(put "$(join)" https://push.test/gone)" ""
+check_eq "  one has ended" "$(put "$(join)" https://localhost/gone)" ""
 
 # ---- their turn
 restart() { # NAME: kill -9
@@ -70,9 +72,9 @@ restart task.0
 told() { [ "$(jq -r 'select(.said.type == "turn.now") | .path' "$N" | sort -u | wc -l)" = $((n + 1)) ]; }
 wait_for 60 "all are told" told
 check_eq "  by calls that the service can open, and whose sender it knows" "$(jq -r '.wrong // empty' "$N" | sort -u)" ""
-check_eq "  the sender" "$(jq -c .who "$N" | sort -u)" "{\"aud\":\"https://push.test\",\"sub\":\"mailto:ops@example.org\",\"key\":\"$KEY\"}"
+check_eq "  the sender" "$(jq -c .who "$N" | sort -u)" "{\"aud\":\"https://localhost\",\"sub\":\"mailto:ops@example.org\",\"key\":\"$KEY\"}"
 check_eq "  as one call each" "$(jq -r '.key + " " + .path' "$N" | sort -u | cut -d' ' -f2 | sort | uniq -d | wc -l)" 0
 none() { [ "$(metric 70 segq_segment_contacts_due)" = 0 ]; }
 wait_for 20 "nothing is due any more, of the subscription that has ended, too" none
 check_eq "  which was called once" "$(jq -r 'select(.path == "/gone") | .key' "$N" | wc -l)" 1
-check_eq "no log has an address" "$(grep -rlaE 'push\.test/(m|gone)' "$C/logs" | wc -l)" 0
+check_eq "no log has an address" "$(grep -rlaE 'localhost/(m|gone)' "$C/logs" | wc -l)" 0

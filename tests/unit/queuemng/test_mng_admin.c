@@ -412,6 +412,31 @@ Test(admin, a_page_has_a_button_or_a_field_where_somebody_is_told)
     end(&g);
 }
 
+Test(admin, an_endpoint_of_a_push_service_has_no_auth)
+{
+#define AUTH "\"auth\": {\"secret_file\": \"/x\"}"
+#define REFUSED "pool mailer/p.example: endpoint p has `auth`, which would replace the signature of Web Push " \
+                "(turn_notice.push_contact of a queue)"
+    static const char pushes[] = "{\"turn_notice\": {\"push_contact\": \"mailto:a@b\"}}";
+    struct rig g;
+
+    g_endpoints = "[{\"name\": \"mailer\", \"url\": \"http://m/\"}]";
+    begin(&g, "[{\"name\": \"shop\", \"turn_notice\": {\"queue\": \"mailer\"}}]");
+    cr_assert_eq(ask(&g, "PUT", "/v1/admin/endpoints/p", "{\"url\": \"https://P.example\", " AUTH "}"), 201, "%s", text(&g, "detail"));
+    cr_assert_eq(ask(&g, "PUT", P "mailer/p.example", "{\"endpoint\": \"p\"}"), 201);
+    cr_expect_eq(ask(&g, "PATCH", Q "shop", pushes), 400);
+    cr_expect_str_eq(text(&g, "detail"), "queue shop: " REFUSED);
+    cr_expect_eq(ask(&g, "PATCH", "/v1/admin/endpoints/p", "{\"auth\": {\"secret_file\": \"\"}}"), 200, "%s", text(&g, "detail"));
+    cr_expect_eq(ask(&g, "PATCH", Q "shop", pushes), 200);
+    cr_expect_eq(ask(&g, "PATCH", "/v1/admin/endpoints/p", "{" AUTH "}"), 400);
+    cr_expect_str_eq(text(&g, "detail"), "endpoint p: " REFUSED);
+    cr_expect_eq(ask(&g, "PATCH", "/v1/admin/endpoints/mailer", "{" AUTH "}"), 200, "it is no push service");
+    cr_expect_eq(ask(&g, "PUT", "/v1/admin/endpoints/q", "{\"url\": \"https://q.example\", " AUTH "}"), 201);
+    cr_expect_eq(ask(&g, "PUT", P "mailer/x.example", "{\"endpoint\": \"q\"}"), 201, "nor that, which is elsewhere");
+    cr_expect_eq(ask(&g, "PUT", P "mailer/q.example", "{\"endpoint\": \"q\"}"), 400);
+    end(&g);
+}
+
 /* The same of a pool that notifies: it is said before ends go untold, and a pause is not refused for it later. */
 Test(admin, an_endpoint_that_hears_of_the_ends_of_tasks_goes_only_with_final)
 {

@@ -128,6 +128,11 @@ Test(contact_http, a_subscription_becomes_a_call_of_its_push_service)
     cr_expect_eq(put_contact(SUBSCRIPTION("inside.example:8080")), 400);
     cr_expect_eq(put_contact(SUBSCRIPTION("[::1]")), 403, "no queue is called so");
     cr_expect_str_eq(str("detail"), "::1 is no push service that this queue uses: poll the ticket");
+    cr_expect_eq(put_contact(SUBSCRIPTION("refunds")), 403, "a queue of calls, whose endpoint is elsewhere");
+    cr_expect_str_eq(str("detail"), "refunds is no push service that this queue uses: poll the ticket");
+    cr_expect_eq(put_contact(SUBSCRIPTION("push.example.")), 403);
+    cr_expect_eq(put_contact(SUBSCRIPTION("push.example.com")), 403);
+    cr_assert_eq(put_contact(SUBSCRIPTION("Push.Example:443")), 204);
     cr_assert_eq(put_contact(SUBSCRIPTION("push.example")), 204);
     turn(w.contact_bytes, w.contact.n_sealed, 1700000000000);
     cr_expect(w.turn.told);

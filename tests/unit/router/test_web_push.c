@@ -54,6 +54,11 @@ Test(web_push, the_example_of_the_rfc)
     cr_assert_eq(web_push_seal(&w, (struct slice){ said, strlen(said) }, &b), 0);
     cr_expect_eq(b.len, n);
     cr_expect_neq(memcmp(b.data, want, n), 0, "a key and a salt of its own");
+    memcpy(want, b.data, n);
+    buf_reset(&b);
+    cr_assert_eq(web_push_seal(&w, (struct slice){ said, strlen(said) }, &b), 0);
+    cr_expect_neq(memcmp(b.data, want, PUSH_SALT), 0, "a salt for each message");
+    cr_expect_neq(memcmp(b.data + PUSH_SALT + 5, want + PUSH_SALT + 5, PUSH_POINT), 0, "a key for each message");
     w.point[10] ^= 1;
     cr_expect_eq(web_push_seal(&w, (struct slice){ said, strlen(said) }, &b), SQ_EINVAL, "no point of the curve");
     buf_fini(&b);

@@ -214,7 +214,7 @@ static void turn_say(struct router *r, const struct notice_of *to, bool told, ui
         r->turn_told(r, to->node, &a);
 }
 
-/* It is said again; a line a second says why that is so. */
+/* Says why, a line a second; the node says the turn again. */
 static void turn_failed(struct router *r, const struct notice_of *to, const char *queue, const char *why, uint32_t later_ms)
 {
     struct tasking *t = r->tasking;

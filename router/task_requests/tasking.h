@@ -90,7 +90,7 @@ struct tasking {
     } rows;
     char no_units[200]; /* detail of the answer being made */
     struct tasking_counts counts;
-    struct log_limit untold; /* of lines about people who cannot be told */
+    struct log_limit untold; /* lines about people who cannot be told */
 };
 
 /* Reads the tokens' file; *out NULL: the configuration names none. */

@@ -563,7 +563,7 @@ static inline void send_pools(uint64_t epoch, uint64_t part_epoch, node_no owner
                                  { .match = "gen/push.example", .endpoint = "gen", .max_body = 4000, .n = 1, .v = &pushes,
                                    .url = "https://push.example" },
                                  { .match = "gen/w*", .endpoint = "gen", .max_body = 4000, .n = 1, .v = &wide,
-                                   .url = "https://inside.example" },
+                                   .url = "https://www.example" },
                                  { .match = "gen/refunds", .endpoint = "gen", .n = 1, .v = &refunds,
                                    .url = "https://inside.example" } };
     struct msg m = { .type = MSG_TASK_MAP };

@@ -6,7 +6,7 @@
   const d = JSON.parse(document.getElementById('data').textContent), AGAIN_MS = 480000; /* both are good for ten minutes */
   let nonce = d.proof;
 
-  const done = r => new Promise((good, bad) => { r.onsuccess = () => good(r.result); r.onerror = () => bad(r.error); });
+  const done = r => new Promise((good, bad) => { r.onsuccess = () => good(r.result); r.onerror = () => bad(r.error); setTimeout(bad, 3000); });
   const b64 = x => btoa(String.fromCharCode(...new Uint8Array(x))).replace(/\+/g, '-').replace(/\//g, '_').replace(/=/g, '');
   const json = x => b64(new TextEncoder().encode(JSON.stringify(x)));
 

@@ -53,21 +53,26 @@ static bool say(struct segtab *t, const struct want *x, struct msg_let_in *m, st
     return true;
 }
 
+#define SAID_MOST (8 * MSG_BATCH_MAX) /* rows of a push to a router; the next ones say the others */
+
 void let_in_say(struct segtab *t, struct peer *p, struct outbox *out)
 {
     struct wants *w = &p->listener.wants;
     struct msg_let_in m = { 0 };
 
-    if (w->n_due == 0)
-        return;
-    m.v = arena_array(&out->mem, MSG_BATCH_MAX, sizeof(*m.v));
-    if (m.v == NULL)
-        return; /* routers look themselves */
-    for (uint32_t i = w->n_due; i-- > 0 && m.n < MSG_BATCH_MAX;)
-        if (say(t, &w->v[i], &m, &out->mem)) {
-            wants_del(w, w->v[i].id);
-            t->replica.n_wants--;
+    for (uint32_t i = w->n_due, said = 0; i-- > 0 && said < SAID_MOST;) {
+        if (m.v == NULL && (m.v = arena_array(&out->mem, MSG_BATCH_MAX, sizeof(*m.v))) == NULL)
+            return; /* routers look themselves */
+        if (!say(t, &w->v[i], &m, &out->mem))
+            continue;
+        wants_del(w, w->v[i].id);
+        t->replica.n_wants--;
+        said++;
+        if (m.n == MSG_BATCH_MAX) {
+            outbox_add(out, p->no, MSG_LET_IN)->let_in = m;
+            m = (struct msg_let_in) { 0 };
         }
+    }
     if (m.n > 0)
         outbox_add(out, p->no, MSG_LET_IN)->let_in = m;
 }

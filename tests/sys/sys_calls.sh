@@ -266,6 +266,8 @@ wait_for 20 "  nor does another manager" again_tripped
 kill_one task.0
 kill_one task.1
 wait_for 20 "  nor do nodes that begin anew" says_tripped
+both_know() { for p in 47 48; do http "http://127.0.0.1:$((PORT + p))/metrics" | grep -q 'endpoint="gen"' || return 1; done; }
+wait_for 20 "  both of which know it" both_know
 check_eq "  nothing went" "$(seen /api/echo/tripped .method)" ""
 ctl endpoint probe gen >"$DIR/probe"
 check_eq "a probe sends it" "$(seen /api/echo/tripped .method)" '"POST"'

@@ -149,7 +149,7 @@ FOREIGN = {
     r"event2/": r"common/net/\w+\.[ch]|queuemng/(monitor|ctl|ctl_ask)/\w+\.[ch]",
     r"hiredis": r"common/redis/redis_(conn|ans)\.[ch]",
     r"curl/": r"task/out/\w+\.[ch]|queuemng/ctl_ask/http\.c",
-    r"openssl/": r"common/net/tls(_server|_files|_wire)?\.c|task/out/trust\.c|common/task/(sha256|hmac256)\.c|router/gate/proof\.c|router/state/web_push\.c",
+    r"openssl/": r"common/net/tls(_server|_files|_wire)?\.c|task/out/trust\.c|common/task/sha256\.c|router/gate/p256\.c|router/state/web_push\.c",
     r"<zlib\.h": r"router/page/gzip\.c",
 }
 BAN_INCLUDE = re.compile(

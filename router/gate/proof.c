@@ -1,21 +1,16 @@
 /* proof.c: see proof.h. */
 #include "router/gate/proof.h"
 
-#include <openssl/core_names.h>
-#include <openssl/ecdsa.h>
-#include <openssl/err.h>
-#include <openssl/evp.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/base/json_in.h"
+#include "router/gate/p256.h"
 
 #define B64       sodium_base64_VARIANT_URLSAFE_NO_PADDING
 #define SECOND    4 /* bytes of a stamp */
 #define STAMP_RAW 16
-#define COORD     32
-#define SIGNATURE (2 * COORD)
 
 /* ---- stamps ---- */
 
@@ -123,15 +118,15 @@ static bool says(const json_t *o, const char *member, const char *word)
     return s != NULL && strcmp(s, word) == 0;
 }
 
-static bool coordinate(const json_t *jwk, const char *member, uint8_t to[COORD])
+static bool coordinate(const json_t *jwk, const char *member, uint8_t to[P256_COORD])
 {
     const json_t *v = json_object_get(jwk, member);
 
-    return json_is_string(v) && bytes_of(json_string_value(v), json_string_length(v), to, COORD);
+    return json_is_string(v) && bytes_of(json_string_value(v), json_string_length(v), to, P256_COORD);
 }
 
 /* The key of the head, as an uncompressed point. */
-static const char *read_head(const json_t *head, uint8_t point[1 + SIGNATURE])
+static const char *read_head(const json_t *head, uint8_t point[P256_POINT])
 {
     const json_t *jwk = json_object_get(head, "jwk");
 
@@ -139,7 +134,7 @@ static const char *read_head(const json_t *head, uint8_t point[1 + SIGNATURE])
         return "the head of the proof must have typ dpop+jwt, alg ES256, and no crit";
     point[0] = 4;
     if (!says(jwk, "kty", "EC") || !says(jwk, "crv", "P-256") || json_object_get(jwk, "d") != NULL ||
-        !coordinate(jwk, "x", point + 1) || !coordinate(jwk, "y", point + 1 + COORD))
+        !coordinate(jwk, "x", point + 1) || !coordinate(jwk, "y", point + 1 + P256_COORD))
         return "jwk of the proof must be a public key: kty EC, crv P-256, x, y";
     return NULL;
 }
@@ -168,78 +163,30 @@ static const char *read_body(const struct proof_ask *a, const json_t *body)
 }
 
 /* RFC 7638: the members in their order, without blanks. */
-static void id_of(const uint8_t point[1 + SIGNATURE], char id[DEVICE_LEN + 1])
+static void id_of(const uint8_t point[P256_POINT], char id[DEVICE_LEN + 1])
 {
-    char x[COORD * 4 / 3 + 2], y[sizeof(x)], text[200];
+    char x[P256_COORD * 4 / 3 + 2], y[sizeof(x)], text[200];
     uint8_t hash[crypto_hash_sha256_BYTES];
     int n;
 
-    sodium_bin2base64(x, sizeof(x), point + 1, COORD, B64);
-    sodium_bin2base64(y, sizeof(y), point + 1 + COORD, COORD, B64);
+    sodium_bin2base64(x, sizeof(x), point + 1, P256_COORD, B64);
+    sodium_bin2base64(y, sizeof(y), point + 1 + P256_COORD, P256_COORD, B64);
     n = snprintf(text, sizeof(text), "{\"crv\":\"P-256\",\"kty\":\"EC\",\"x\":\"%s\",\"y\":\"%s\"}", x, y);
     crypto_hash_sha256(hash, (const uint8_t *)text, (unsigned long long)n);
     sodium_bin2base64(id, DEVICE_LEN + 1, hash, 16, B64);
 }
 
-/* NULL: the point is on no curve. */
-static EVP_PKEY *key_of(uint8_t point[1 + SIGNATURE])
+static bool is_signed(const struct jwt *j, const uint8_t point[P256_POINT])
 {
-    char group[] = "prime256v1";
-    OSSL_PARAM with[] = { OSSL_PARAM_construct_utf8_string(OSSL_PKEY_PARAM_GROUP_NAME, group, 0),
-                          OSSL_PARAM_construct_octet_string(OSSL_PKEY_PARAM_PUB_KEY, point, 1 + SIGNATURE),
-                          OSSL_PARAM_construct_end() };
-    EVP_PKEY_CTX *c = EVP_PKEY_CTX_new_from_name(NULL, "EC", NULL);
-    EVP_PKEY *key = NULL;
+    uint8_t raw[P256_SIGNATURE];
 
-    if (c == NULL || EVP_PKEY_fromdata_init(c) != 1 ||
-        EVP_PKEY_fromdata(c, &key, EVP_PKEY_PUBLIC_KEY, with) != 1)
-        key = NULL;
-    EVP_PKEY_CTX_free(c);
-    return key;
-}
-
-/* Two numbers, as OpenSSL wants them. Number of bytes; 0: no memory. */
-static size_t der_of(const uint8_t raw[SIGNATURE], uint8_t der[SIGNATURE + 16])
-{
-    ECDSA_SIG *s = ECDSA_SIG_new();
-    BIGNUM *a = BN_bin2bn(raw, COORD, NULL), *b = BN_bin2bn(raw + COORD, COORD, NULL);
-    int n = 0;
-
-    if (s != NULL && a != NULL && b != NULL && ECDSA_SIG_set0(s, a, b) == 1) {
-        a = b = NULL;
-        n = i2d_ECDSA_SIG(s, &der);
-    }
-    BN_free(a);
-    BN_free(b);
-    ECDSA_SIG_free(s);
-    return n > 0 ? (size_t)n : 0;
-}
-
-static bool is_signed(const struct jwt *j, uint8_t point[1 + SIGNATURE])
-{
-    uint8_t raw[SIGNATURE], der[SIGNATURE + 16], hash[crypto_hash_sha256_BYTES];
-    EVP_PKEY *key;
-    EVP_PKEY_CTX *c;
-    size_t n;
-    bool good;
-
-    if (!bytes_of(j->signature.p, j->signature.n, raw, sizeof(raw)))
-        return false;
-    key = key_of(point);
-    c = key != NULL ? EVP_PKEY_CTX_new_from_pkey(NULL, key, NULL) : NULL;
-    n = der_of(raw, der);
-    crypto_hash_sha256(hash, (const uint8_t *)j->head.p, j->signed_n);
-    good = c != NULL && n > 0 && EVP_PKEY_verify_init(c) == 1 &&
-           EVP_PKEY_verify(c, der, n, hash, sizeof(hash)) == 1;
-    EVP_PKEY_CTX_free(c);
-    EVP_PKEY_free(key);
-    ERR_clear_error(); /* errors of this thread: TLS looks at them */
-    return good;
+    return bytes_of(j->signature.p, j->signature.n, raw, sizeof(raw)) &&
+           p256_is_signed(point, j->head.p, j->signed_n, raw);
 }
 
 const char *proof_check(const struct proof_ask *a, struct slice proof, char id[DEVICE_LEN + 1])
 {
-    uint8_t point[1 + SIGNATURE];
+    uint8_t point[P256_POINT];
     json_t *head = NULL, *body = NULL;
     const char *why = NULL;
     struct jwt j;

@@ -1,11 +1,9 @@
 /* web_push.c: see web_push.h. Names are those of RFC 8291, section 3.4. */
 #include "router/state/web_push.h"
 
-#include <openssl/core_names.h>
-#include <openssl/ec.h>
+#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
-#include <openssl/param_build.h>
 #include <sodium.h>
 #include <string.h>
 
@@ -14,7 +12,6 @@
 #include "common/task/call.h"
 #include "common/task/queue_name.h"
 
-#define CURVE    "prime256v1"
 #define HASH     32u
 #define TAG      16u
 #define CEK      16u
@@ -22,66 +19,27 @@
 #define RECORD   4096u /* bytes: the most that push services take */
 #define TEXT_MAX 3000u
 
-/* ---- P-256 --------------------------------------------------------------------------------- */
-
-/* Key of a public point, or of the pair. NULL: it is none of the curve, or no memory. */
-static EVP_PKEY *key_made(const BIGNUM *secret, const uint8_t point[PUSH_POINT])
-{
-    EVP_PKEY_CTX *c = EVP_PKEY_CTX_new_from_name(NULL, "EC", NULL);
-    OSSL_PARAM_BLD *b = OSSL_PARAM_BLD_new();
-    OSSL_PARAM *params = NULL;
-    EVP_PKEY *key = NULL;
-
-    if (c != NULL && b != NULL && OSSL_PARAM_BLD_push_utf8_string(b, OSSL_PKEY_PARAM_GROUP_NAME, CURVE, 0) == 1 &&
-        OSSL_PARAM_BLD_push_octet_string(b, OSSL_PKEY_PARAM_PUB_KEY, point, PUSH_POINT) == 1 &&
-        (secret == NULL || OSSL_PARAM_BLD_push_BN(b, OSSL_PKEY_PARAM_PRIV_KEY, secret) == 1))
-        params = OSSL_PARAM_BLD_to_param(b);
-    if (params == NULL || EVP_PKEY_fromdata_init(c) != 1 ||
-        EVP_PKEY_fromdata(c, &key, secret != NULL ? EVP_PKEY_KEYPAIR : EVP_PKEY_PUBLIC_KEY, params) != 1)
-        key = NULL;
-    OSSL_PARAM_free(params);
-    OSSL_PARAM_BLD_free(b);
-    EVP_PKEY_CTX_free(c);
-    return key;
-}
-
-/* Key pair of a secret, and its point. NULL: the number is none (of 2^32 one), or no memory. */
-static EVP_PKEY *pair_of(const uint8_t secret[PUSH_SECRET], uint8_t point[PUSH_POINT])
-{
-    EC_GROUP *g = EC_GROUP_new_by_curve_name(NID_X9_62_prime256v1);
-    BIGNUM *d = BN_secure_new();
-    EC_POINT *p = g != NULL ? EC_POINT_new(g) : NULL;
-    EVP_PKEY *key = NULL;
-
-    if (p != NULL && d != NULL && BN_bin2bn(secret, PUSH_SECRET, d) != NULL && !BN_is_zero(d) &&
-        BN_cmp(d, EC_GROUP_get0_order(g)) < 0 && EC_POINT_mul(g, p, d, NULL, NULL, NULL) == 1 &&
-        EC_POINT_point2oct(g, p, POINT_CONVERSION_UNCOMPRESSED, point, PUSH_POINT, NULL) == PUSH_POINT)
-        key = key_made(d, point);
-    EC_POINT_free(p);
-    BN_clear_free(d);
-    EC_GROUP_free(g);
-    return key;
-}
+/* ---- keys ---------------------------------------------------------------------------------- */
 
 int web_push_key_of(struct web_push_key *k, const uint8_t contact_key[CONTACT_KEY_BYTES])
 {
     for (unsigned char label[] = "segq vapid 1"; label[11] <= '9'; label[11]++) {
         EVP_PKEY *key;
 
-        (void)crypto_generichash(k->secret, PUSH_SECRET, label, sizeof(label) - 1, contact_key, CONTACT_KEY_BYTES);
-        key = pair_of(k->secret, k->point);
+        (void)crypto_generichash(k->secret, P256_COORD, label, sizeof(label) - 1, contact_key, CONTACT_KEY_BYTES);
+        key = p256_pair(k->secret, k->point);
         if (key == NULL)
             continue;
         EVP_PKEY_free(key);
-        sodium_bin2base64(k->text, sizeof(k->text), k->point, PUSH_POINT, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+        sodium_bin2base64(k->text, sizeof(k->text), k->point, P256_POINT, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
         return 0;
     }
     return SQ_ENOMEM;
 }
 
-static bool shared_secret(EVP_PKEY *ours, const uint8_t theirs[PUSH_POINT], uint8_t out[HASH])
+static bool shared_secret(EVP_PKEY *ours, const uint8_t theirs[P256_POINT], uint8_t out[HASH])
 {
-    EVP_PKEY *peer = key_made(NULL, theirs);
+    EVP_PKEY *peer = p256_public(theirs);
     EVP_PKEY_CTX *c = peer != NULL ? EVP_PKEY_CTX_new(ours, NULL) : NULL;
     size_t n = HASH;
     bool ok = c != NULL && EVP_PKEY_derive_init(c) == 1 && EVP_PKEY_derive_set_peer(c, peer) == 1 &&
@@ -89,6 +47,7 @@ static bool shared_secret(EVP_PKEY *ours, const uint8_t theirs[PUSH_POINT], uint
 
     EVP_PKEY_CTX_free(c);
     EVP_PKEY_free(peer);
+    ERR_clear_error(); /* errors of this thread: TLS looks at them */
     return ok;
 }
 
@@ -117,14 +76,14 @@ static const uint8_t nothing[1];
 #define INFO(s) ((struct slice){ (char *)(uintptr_t)(s), sizeof(s) }) /* with its 0 */
 
 /* Content key and nonce. */
-static bool keys_of(const struct web_push *w, EVP_PKEY *ours, const uint8_t point[PUSH_POINT],
+static bool keys_of(const struct web_push *w, EVP_PKEY *ours, const uint8_t point[P256_POINT],
                     const uint8_t salt[PUSH_SALT], uint8_t cek[HASH], uint8_t nonce[HASH])
 {
-    uint8_t ecdh[HASH], prk[HASH], ikm[HASH], points[2 * PUSH_POINT];
+    uint8_t ecdh[HASH], prk[HASH], ikm[HASH], points[2 * P256_POINT];
     bool ok = shared_secret(ours, w->point, ecdh);
 
-    memcpy(points, w->point, PUSH_POINT);
-    memcpy(points + PUSH_POINT, point, PUSH_POINT);
+    memcpy(points, w->point, P256_POINT);
+    memcpy(points + P256_POINT, point, P256_POINT);
     ok = ok && mac(w->auth, PUSH_AUTH, (struct slice){ (char *)ecdh, HASH }, NULL, 0, prk) &&
          mac(prk, HASH, INFO("WebPush: info"), points, sizeof(points), ikm) &&
          mac(salt, PUSH_SALT, (struct slice){ (char *)ikm, HASH }, NULL, 0, prk) &&
@@ -155,18 +114,18 @@ static bool put_record(const uint8_t *cek, const uint8_t *nonce, struct slice te
     return ok && !out->failed;
 }
 
-int web_push_seal_with(const struct web_push *w, const uint8_t secret[PUSH_SECRET], const uint8_t salt[PUSH_SALT],
+int web_push_seal_with(const struct web_push *w, const uint8_t secret[P256_COORD], const uint8_t salt[PUSH_SALT],
                        struct slice text, struct buf *out)
 {
-    static const uint8_t record[] = { 0, 0, RECORD >> 8, RECORD & 0xff, PUSH_POINT };
-    uint8_t point[PUSH_POINT], cek[HASH], nonce[HASH];
-    EVP_PKEY *ours = pair_of(secret, point);
+    static const uint8_t record[] = { 0, 0, RECORD >> 8, RECORD & 0xff, P256_POINT };
+    uint8_t point[P256_POINT], cek[HASH], nonce[HASH];
+    EVP_PKEY *ours = p256_pair(secret, point);
     bool ok = ours != NULL && text.n <= TEXT_MAX && keys_of(w, ours, point, salt, cek, nonce);
 
     if (ok) {
         buf_append(out, salt, PUSH_SALT);
         buf_append(out, record, sizeof(record));
-        buf_append(out, point, PUSH_POINT);
+        buf_append(out, point, P256_POINT);
         ok = put_record(cek, nonce, text, out);
     }
     sodium_memzero(cek, sizeof(cek));
@@ -177,7 +136,7 @@ int web_push_seal_with(const struct web_push *w, const uint8_t secret[PUSH_SECRE
 
 int web_push_seal(const struct web_push *w, struct slice text, struct buf *out)
 {
-    uint8_t secret[PUSH_SECRET], salt[PUSH_SALT];
+    uint8_t secret[P256_COORD], salt[PUSH_SALT];
     int rc;
 
     randombytes_buf(secret, sizeof(secret));
@@ -199,29 +158,11 @@ static void put_base64(struct buf *b, const void *p, size_t n)
         buf_str(b, sodium_bin2base64(text, sizeof(text), p, n, sodium_base64_VARIANT_URLSAFE_NO_PADDING));
 }
 
-/* ES256: both numbers, one behind the other (RFC 7518, 3.4). */
-static bool sign(EVP_PKEY *key, const void *p, size_t n, uint8_t out[2 * HASH])
-{
-    EVP_MD_CTX *c = EVP_MD_CTX_new();
-    uint8_t der[80];
-    const uint8_t *at = der;
-    size_t der_n = sizeof(der);
-    ECDSA_SIG *s = NULL;
-    bool ok = c != NULL && EVP_DigestSignInit(c, NULL, EVP_sha256(), NULL, key) == 1 &&
-              EVP_DigestSign(c, der, &der_n, p, n) == 1 && (s = d2i_ECDSA_SIG(NULL, &at, (long)der_n)) != NULL &&
-              BN_bn2binpad(ECDSA_SIG_get0_r(s), out, HASH) == HASH &&
-              BN_bn2binpad(ECDSA_SIG_get0_s(s), out + HASH, HASH) == HASH;
-
-    ECDSA_SIG_free(s);
-    EVP_MD_CTX_free(c);
-    return ok;
-}
-
 int web_push_authorize(const struct web_push_key *k, const char *host, int64_t until_s, const char *sub, struct buf *out)
 {
     static const char head[] = "{\"typ\":\"JWT\",\"alg\":\"ES256\"}";
-    uint8_t point[PUSH_POINT], signature[2 * HASH];
-    EVP_PKEY *key = pair_of(k->secret, point);
+    uint8_t point[P256_POINT], signature[P256_SIGNATURE];
+    EVP_PKEY *key = p256_pair(k->secret, point);
     char claims[800];
     int n = snprintf(claims, sizeof(claims), "{\"aud\":\"https://%s\",\"exp\":%lld,\"sub\":\"%s\"}", host,
                      (long long)until_s, sub);
@@ -233,7 +174,7 @@ int web_push_authorize(const struct web_push_key *k, const char *host, int64_t u
     put_base64(out, head, sizeof(head) - 1);
     buf_byte(out, '.');
     put_base64(out, claims, ok ? (size_t)n : 0);
-    ok = ok && !out->failed && sign(key, out->data + from, out->len - from, signature);
+    ok = ok && !out->failed && p256_sign(key, out->data + from, out->len - from, signature);
     buf_byte(out, '.');
     put_base64(out, signature, ok ? sizeof(signature) : 0);
     buf_str(out, ",k=");
@@ -273,10 +214,9 @@ const char *web_push_read(struct web_push *w, struct slice json)
     struct url u;
     size_t used;
 
-    if (!bytes_at(json, "/keys/p256dh", w->point, PUSH_POINT) || w->point[0] != POINT_CONVERSION_UNCOMPRESSED ||
-        !bytes_at(json, "/keys/auth", w->auth, PUSH_AUTH))
+    if (!bytes_at(json, "/keys/p256dh", w->point, P256_POINT) || !bytes_at(json, "/keys/auth", w->auth, PUSH_AUTH))
         return "keys.p256dh and keys.auth are 65 and 16 bytes in base64url";
-    known = key_made(NULL, w->point);
+    known = p256_public(w->point);
     EVP_PKEY_free(known);
     if (known == NULL)
         return "keys.p256dh is no point of the curve";

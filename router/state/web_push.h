@@ -11,21 +11,20 @@
 #include "common/task/url.h"
 #include "common/ticket/keys.h"
 #include "common/wire/msg.h"
+#include "router/gate/p256.h"
 
-#define PUSH_POINT  65u /* bytes of a public key of P-256 */
 #define PUSH_AUTH   16u
 #define PUSH_SALT   16u
-#define PUSH_SECRET 32u
 
 struct web_push_key {
-    uint8_t secret[PUSH_SECRET], point[PUSH_POINT];
+    uint8_t secret[P256_COORD], point[P256_POINT];
     char text[PUSH_KEY_LEN + 1]; /* point, as pages have it */
 };
 
 struct web_push { /* a subscription: foreign */
     char host[URL_HOST_MAX + 1]; /* small letters */
     char path[CONTACT_MAX + 1];
-    uint8_t point[PUSH_POINT], auth[PUSH_AUTH];
+    uint8_t point[P256_POINT], auth[PUSH_AUTH];
 };
 
 SQ_CHECK int web_push_key_of(struct web_push_key *k, const uint8_t contact_key[CONTACT_KEY_BYTES]);
@@ -37,7 +36,7 @@ SQ_CHECK bool web_push_queue(const struct web_push *w, const char *queue, char o
  * point of the curve. text: 3000 bytes at most. */
 SQ_CHECK int web_push_seal(const struct web_push *w, struct slice text, struct buf *out);
 /* The same with a key and a salt that are given. */
-SQ_CHECK int web_push_seal_with(const struct web_push *w, const uint8_t secret[PUSH_SECRET],
+SQ_CHECK int web_push_seal_with(const struct web_push *w, const uint8_t secret[P256_COORD],
                                 const uint8_t salt[PUSH_SALT], struct slice text, struct buf *out);
 /* Appends the value of Authorization. sub: mailto: or https: of whoever runs this. */
 SQ_CHECK int web_push_authorize(const struct web_push_key *k, const char *host, int64_t until_s, const char *sub,

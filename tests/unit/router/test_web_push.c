@@ -58,14 +58,14 @@ Test(web_push, the_example_of_the_rfc)
     buf_reset(&b);
     cr_assert_eq(web_push_seal(&w, (struct slice){ said, strlen(said) }, &b), 0);
     cr_expect_neq(memcmp(b.data, want, PUSH_SALT), 0, "a salt for each message");
-    cr_expect_neq(memcmp(b.data + PUSH_SALT + 5, want + PUSH_SALT + 5, PUSH_POINT), 0, "a key for each message");
+    cr_expect_neq(memcmp(b.data + PUSH_SALT + 5, want + PUSH_SALT + 5, P256_POINT), 0, "a key for each message");
     w.point[10] ^= 1;
     cr_expect_eq(web_push_seal(&w, (struct slice){ said, strlen(said) }, &b), SQ_EINVAL, "no point of the curve");
     buf_fini(&b);
 }
 
 /* Reads the signature with the key that the word names. */
-static bool is_signed(const char *token, size_t n, const uint8_t point[PUSH_POINT], const uint8_t raw[64])
+static bool is_signed(const char *token, size_t n, const uint8_t point[P256_POINT], const uint8_t raw[64])
 {
     OSSL_PARAM_BLD *b = OSSL_PARAM_BLD_new();
     EVP_PKEY_CTX *c = EVP_PKEY_CTX_new_from_name(NULL, "EC", NULL);
@@ -78,7 +78,7 @@ static bool is_signed(const char *token, size_t n, const uint8_t point[PUSH_POIN
     bool ok;
 
     OSSL_PARAM_BLD_push_utf8_string(b, OSSL_PKEY_PARAM_GROUP_NAME, "prime256v1", 0);
-    OSSL_PARAM_BLD_push_octet_string(b, OSSL_PKEY_PARAM_PUB_KEY, point, PUSH_POINT);
+    OSSL_PARAM_BLD_push_octet_string(b, OSSL_PKEY_PARAM_PUB_KEY, point, P256_POINT);
     params = OSSL_PARAM_BLD_to_param(b);
     cr_assert(EVP_PKEY_fromdata_init(c) == 1 && EVP_PKEY_fromdata(c, &key, EVP_PKEY_PUBLIC_KEY, params) == 1);
     ECDSA_SIG_set0(s, BN_bin2bn(raw, 32, NULL), BN_bin2bn(raw + 32, 32, NULL));
@@ -97,7 +97,7 @@ static bool is_signed(const char *token, size_t n, const uint8_t point[PUSH_POIN
 
 Test(web_push, who_sends_it_can_be_checked)
 {
-    uint8_t contact[CONTACT_KEY_BYTES] = { 7 }, other[CONTACT_KEY_BYTES] = { 8 }, claims[300], raw[64], point[PUSH_POINT];
+    uint8_t contact[CONTACT_KEY_BYTES] = { 7 }, other[CONTACT_KEY_BYTES] = { 8 }, claims[300], raw[64], point[P256_POINT];
     struct web_push_key k, again, k2;
     char *token, *dot, *last, *comma;
     struct buf b;
@@ -120,7 +120,7 @@ Test(web_push, who_sends_it_can_be_checked)
     claims[bytes(claims, sizeof(claims) - 1, dot + 1)] = '\0';
     cr_expect_str_eq((char *)claims, "{\"aud\":\"https://push.example.net\",\"exp\":1453523768,\"sub\":\"mailto:push@example.com\"}");
     cr_assert_eq(bytes(raw, sizeof(raw), last + 1), 64);
-    cr_assert_eq(bytes(point, sizeof(point), comma + 3), PUSH_POINT);
+    cr_assert_eq(bytes(point, sizeof(point), comma + 3), P256_POINT);
     cr_expect(is_signed(token, strlen(token), point, raw));
     raw[5] ^= 1;
     cr_expect(!is_signed(token, strlen(token), point, raw));

@@ -19,7 +19,7 @@
 
 #define CONNS      64
 #define ANSWER_MAX 8192
-#define PATIENCE_S 30 /* for one answer */
+#define PATIENCE_S 10 /* for one answer */
 /* Fields that a browser sends with a page's own request. */
 #define BROWSER                                                                                      \
     "User-Agent: Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) "  \
@@ -161,12 +161,14 @@ static void hang_up(struct asker *a)
 static int answered(struct turn *x, struct asker *a)
 {
     int rc = read_answer(x, a);
+    bool over;
 
     if (rc <= 0)
         return rc;
-    if (x->t->anew || is_over(x))
+    over = is_over(x); /* once: between two looks it may end, and the connection would be left open */
+    if (x->t->anew || over)
         hang_up(a);
-    return is_over(x) ? 0 : ask(x, a);
+    return over ? 0 : ask(x, a);
 }
 
 static int look(struct turn *x, struct pollfd *p)

@@ -1,9 +1,9 @@
 /* web_push.c: see web_push.h. Names are those of RFC 8291, section 3.4. */
 #include "router/state/web_push.h"
 
+#include <assert.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <sodium.h>
 #include <string.h>
 
@@ -11,11 +11,10 @@
 #include "common/json/json_scan.h"
 #include "common/task/call.h"
 #include "common/task/queue_name.h"
+#include "common/task/sha256.h"
 
-#define HASH     32u
+#define HASH     HMAC256_BYTES
 #define TAG      16u
-#define CEK      16u
-#define NONCE    12u
 #define RECORD   4096u /* bytes: the most that push services take */
 #define TEXT_MAX 3000u
 
@@ -54,21 +53,20 @@ static bool shared_secret(EVP_PKEY *ours, const uint8_t theirs[P256_POINT], uint
 /* ---- a message ----------------------------------------------------------------------------- */
 
 /* HMAC(key, text, more, 1): HKDF-Expand of one block; more NULL: HMAC(key, text), HKDF-Extract. */
-static bool mac(const uint8_t *key, size_t key_n, struct slice text, const uint8_t *more, size_t n, uint8_t out[HASH])
+static void mac(const uint8_t *key, size_t key_n, struct slice text, const uint8_t *more, size_t n, uint8_t out[HASH])
 {
+    struct hmac256 k;
     uint8_t all[200];
-    unsigned got;
-    bool ok;
 
-    if (text.n + n + 1 > sizeof(all))
-        return false;
+    assert(text.n + n + 1 <= sizeof(all));
     memcpy(all, text.p, text.n);
     if (n > 0)
         memcpy(all + text.n, more, n);
     all[text.n + n] = 1;
-    ok = HMAC(EVP_sha256(), key, (int)key_n, all, text.n + n + (more != NULL), out, &got) != NULL && got == HASH;
+    hmac256_key(&k, key, key_n);
+    hmac256_of(out, &k, all, text.n + n + (more != NULL));
     sodium_memzero(all, sizeof(all));
-    return ok;
+    sodium_memzero(&k, sizeof(k));
 }
 
 static const uint8_t nothing[1];
@@ -84,11 +82,13 @@ static bool keys_of(const struct web_push *w, EVP_PKEY *ours, const uint8_t poin
 
     memcpy(points, w->point, P256_POINT);
     memcpy(points + P256_POINT, point, P256_POINT);
-    ok = ok && mac(w->auth, PUSH_AUTH, (struct slice){ (char *)ecdh, HASH }, NULL, 0, prk) &&
-         mac(prk, HASH, INFO("WebPush: info"), points, sizeof(points), ikm) &&
-         mac(salt, PUSH_SALT, (struct slice){ (char *)ikm, HASH }, NULL, 0, prk) &&
-         mac(prk, HASH, INFO("Content-Encoding: aes128gcm"), nothing, 0, cek) &&
-         mac(prk, HASH, INFO("Content-Encoding: nonce"), nothing, 0, nonce);
+    if (ok) {
+        mac(w->auth, PUSH_AUTH, (struct slice){ (char *)ecdh, HASH }, NULL, 0, prk);
+        mac(prk, HASH, INFO("WebPush: info"), points, sizeof(points), ikm);
+        mac(salt, PUSH_SALT, (struct slice){ (char *)ikm, HASH }, NULL, 0, prk);
+        mac(prk, HASH, INFO("Content-Encoding: aes128gcm"), nothing, 0, cek);
+        mac(prk, HASH, INFO("Content-Encoding: nonce"), nothing, 0, nonce);
+    }
     sodium_memzero(ecdh, sizeof(ecdh));
     sodium_memzero(prk, sizeof(prk));
     sodium_memzero(ikm, sizeof(ikm));

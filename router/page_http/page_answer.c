@@ -20,6 +20,16 @@
 #define TICKET_AGE_S 86400
 #define RANDOM_LEN   sodium_base64_ENCODED_LEN(16, sodium_base64_VARIANT_ORIGINAL)
 
+void page_cookie_rest(struct buf *b, const struct page_ask *a, bool lasts)
+{
+    buf_str(b, "; Max-Age=");
+    buf_u64(b, lasts ? TICKET_AGE_S : 0);
+    buf_str(b, "; Path=/q/");
+    buf_str(b, a->name);
+    buf_str(b, "; HttpOnly; SameSite=Lax");
+    buf_str(b, a->https ? "; Secure\r\n" : "\r\n");
+}
+
 void page_ticket_cookie(struct router *r, const struct page_ask *a, const char *token, uint64_t start)
 {
     struct buf *b = &r->ans.headers;
@@ -32,12 +42,7 @@ void page_ticket_cookie(struct router *r, const struct page_ask *a, const char *
             buf_u64(b, start);
         }
     }
-    buf_str(b, "; Max-Age=");
-    buf_u64(b, token[0] != '\0' ? TICKET_AGE_S : 0);
-    buf_str(b, "; Path=/q/");
-    buf_str(b, a->name);
-    buf_str(b, "; HttpOnly; SameSite=Lax");
-    buf_str(b, a->https ? "; Secure\r\n" : "\r\n");
+    page_cookie_rest(b, a, token[0] != '\0');
 }
 
 /* ---- the reader's language ---- */

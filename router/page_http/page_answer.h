@@ -46,6 +46,8 @@ void page_show(struct router *r, struct page_view *v);
  * may prove that it is not; else NULL. */
 void page_show_alien(struct router *r, const struct page_ask *a, const struct route_queue *q,
                      const struct token *t, const char *text);
+/* Ends a Set-Cookie of the page's own path: it lasts for a day, or is deleted. */
+void page_cookie_rest(struct buf *b, const struct page_ask *a, bool lasts);
 /* Sets the ticket's cookie; token "": deletes it. start: the first position that was told; 0: none. */
 void page_ticket_cookie(struct router *r, const struct page_ask *a, const char *token, uint64_t start);
 /* The cookie of t's pass. Lasts as long as the pass is good, or its session may be renewed: a gate that

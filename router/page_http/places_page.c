@@ -16,7 +16,6 @@
 
 #define LOG_MODULE "page"
 #define RETRY_MS 5000
-#define AGE_S    86400
 
 struct asked {
     struct router *r;
@@ -80,12 +79,7 @@ static void put_cookie(struct router *r, const struct page_ask *a, const char *n
 
     buf_str(b, "Set-Cookie: segq_places=");
     buf_str(b, name);
-    buf_str(b, "; Max-Age=");
-    buf_u64(b, name[0] != '\0' ? AGE_S : 0);
-    buf_str(b, "; Path=/q/");
-    buf_str(b, a->name);
-    buf_str(b, "; HttpOnly; SameSite=Lax");
-    buf_str(b, a->https ? "; Secure\r\n" : "\r\n");
+    page_cookie_rest(b, a, name[0] != '\0');
 }
 
 /* Forms may lead to what each of the queues leads to: a turn may be there at once. */

@@ -148,7 +148,8 @@ static bool queue_record(struct arena *a, const struct mqueue *q, struct map_que
     r->turn_field = (uint32_t)q->def.turn.field;
     r->session_idle_s = (uint32_t)((queue_idle_ms(&q->def) + 999) / 1000);
     if (r->name == NULL || r->lanes == NULL || r->page == NULL || r->gate == NULL ||
-        r->message == NULL || r->turn_queue == NULL || r->push_key == NULL || r->push_contact == NULL || r->verify_url == NULL || r->verify_allow == NULL ||
+        r->message == NULL || r->turn_queue == NULL || r->push_key == NULL ||
+        r->push_contact == NULL || r->verify_url == NULL || r->verify_allow == NULL ||
         r->moved == NULL)
         return false;
     *bytes += strlen(r->page) + strlen(r->gate) + strlen(r->message) + strlen(r->verify_url) +

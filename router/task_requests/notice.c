@@ -281,9 +281,10 @@ static int push_pack(struct router *r, const struct map_queue *q, const struct m
     int64_t left_s = m->until_ms != 0 ? (m->until_ms - ev_wall_ms(r->ev)) / 1000 : PUSH_SOON_S;
     char text[40], ttl[24];
     const char *word = turn_word(m);
-    /* Blanks: both words are as long. */
-    int n = snprintf(text, sizeof(text), "{\"type\":\"%s\"}%*s", word, (int)(sizeof("turn.soon") - strlen(word)), ""), rc;
+    int n, rc;
 
+    /* Blanks: both words are as long. */
+    n = snprintf(text, sizeof(text), "{\"type\":\"%s\"}%*s", word, (int)(sizeof("turn.soon") - strlen(word)), "");
     snprintf(ttl, sizeof(ttl), "%lld", (long long)(left_s > PUSH_LEAST_S ? left_s : PUSH_LEAST_S));
     buf_init(&body);
     buf_init(&who);
@@ -329,7 +330,6 @@ static const char *turn_pack(struct tasking *t, const struct map_queue *q, const
     char plain[TOKEN_TEXT_LEN + CONTACT_MAX + 1], copy[CONTACT_MAX + 1];
     int by = contact_open(&t->r->keys, m->sealed, m->n_sealed, plain), rc = by < 0 ? by : 0;
     struct web_push w;
-
     const char *why = rc == 0 ? NULL : "its contact was sealed with another secret";
 
     buf_reset(&t->form);

@@ -41,12 +41,21 @@
   if (form) {
     const submit = form.submit;
     const sign = form.submit = () => prove(form.action).then(text => {
-      const field = form.appendChild(document.createElement('input'));
+      const field = form.elements.proof || form.appendChild(document.createElement('input')); /* pressed twice: one */
       [field.type, field.name, field.value] = ['hidden', 'proof', text];
     }).catch(() => {}).then(() => submit.call(form));
     form.addEventListener('submit', e => { e.preventDefault(); sign(); });
   }
-  if (leave) setInterval(() => renew(leave.elements.token.value).catch(() => {}), AGAIN_MS);
+  if (leave) {
+    const again = () => renew(leave.elements.token.value).catch(() => {});
+    setInterval(again, AGAIN_MS);
+    /* By then no timer may have run for long. page.js has asked whether it is meant: it hears of it first. */
+    addEventListener('submit', e => {
+      if (e.target !== leave || e.defaultPrevented) return;
+      e.preventDefault();
+      again().then(() => leave.submit());
+    });
+  }
 
   /* Another device's, perhaps because the cookie is old or gone: not said before that is known. */
   if (d.state !== 'other_device' || !d.token || !self.indexedDB || !self.crypto || !crypto.subtle) return;

@@ -150,7 +150,9 @@ static void begin(struct api_ans *a, int status, const char *code, const char *d
     if (a->wraps)
         put_error(a, status, code, detail);
     if (status == 401)
-        ADD(&a->headers, "WWW-Authenticate: Bearer realm=\"segq\"\r\n");
+        buf_str(&a->headers, code == problems[API_PROOF_REQUIRED].code
+                                 ? "WWW-Authenticate: DPoP algs=\"ES256\", error=\"use_dpop_nonce\"\r\n"
+                                 : "WWW-Authenticate: Bearer realm=\"segq\"\r\n");
 }
 
 static void problem(struct api_ans *a, int status, const char *code, const char *detail,

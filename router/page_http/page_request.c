@@ -481,7 +481,7 @@ static void post(struct router *r, struct httpd_req *req, struct asked *x, char 
     if (form == 'j') {
         post_join(r, req, x);
     } else if (!x->has_token) {
-        page_send_back(r, x->a, form == 'l' ? "?left=1" : "?r=1");
+        page_send_back(r, x->a, form == 'l' && x->others.device == 0 ? "?left=1" : "?r=1"); /* another's is kept */
         router_answer(r, req);
     } else if (form == 't') {
         post_tell(r, req, x);

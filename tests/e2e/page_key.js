@@ -54,6 +54,16 @@ async function oneBrowser() {
   claim('no errors, no policy broken', c.wrong.filter(x => !/403/.test(x)).length === 0, c.wrong.join('; '));
   await c.close();
 
+  const leaver = await k.visitor(), gone = await leaver.newPage();
+  await gone.goto(k.pageUrl(TARGET));
+  await gone.waitForSelector('article.waiting');
+  await gone.route('**/v1/tickets/*', r => r.abort()); // no poll sees it first
+  await leaver.clearCookies({ name: COOKIE });
+  await gone.click('#leave button');
+  await gone.waitForSelector('article.left');
+  claim('who leaves has proved the key before', await device(leaver) !== '');
+  await leaver.close();
+
   const plain = await k.visitor(), old = await plain.newPage();
   await old.goto(k.pageUrl(TARGET).replace(k.ROUTER, k.PLAIN));
   await old.waitForSelector('article.waiting');

@@ -376,6 +376,14 @@ static const char *keyed_cookie(void)
     return v;
 }
 
+/* Is it a secret's? */
+static bool got_secret(void)
+{
+    const char *at = strstr(got, "\r\nSet-Cookie: " COOKIE "=");
+
+    return at != NULL && at[strlen("\r\nSet-Cookie: " COOKIE "=") + DEVICE_LEN] == ';';
+}
+
 static const char *nonce_of_answer(void)
 {
     static char v[DEVICE_LEN + 1];
@@ -393,6 +401,7 @@ static int prove(const struct proof_key *k, const char *where, const char *lines
 
     cr_assert_eq(call_with("POST", where, "DPoP: none\r\n", body), 401, "%s", got);
     cr_assert_str_eq(str("code"), "proof_required");
+    cr_assert_not_null(strstr(got, "\r\nWWW-Authenticate: DPoP "), "%s", got);
     snprintf(all, sizeof(all), "%sDPoP: %s\r\n", lines, proof_of(k, proof_head(k), proof_body(where, nonce_of_answer())));
     return call_with("POST", where, all, body);
 }
@@ -499,6 +508,29 @@ Test(keyed_http, without_a_key_the_cookie_will_do)
     cr_expect_eq(strlen(cookie()), DEVICE_LEN);
 }
 
+/* Who has taken a ticket over has it by a cookie's secret. */
+Test(keyed_http, a_ticket_that_was_taken_over_is_no_longer_the_key_s)
+{
+    char mine[100], device[120], cookies[100], id[DEVICE_LEN + 1], line[100];
+
+    cr_assert_eq(prove(&keys[0], JOINS, "", ""), 201);
+    strcpy(cookies, keyed_cookie());
+    strcpy(mine, path());
+    snprintf(device, sizeof(device), "%s/device", mine);
+    queue_moved = "1-0 4000000000 -\n";
+    new_map(7);
+    cr_expect_eq(prove(&keys[0], device, "", ""), 204, "it has it until then");
+    device_id(SECRET, id);
+    snprintf(line, sizeof(line), "1-0 4000000000 %s\n", id);
+    queue_moved = line;
+    new_map(8);
+    cr_expect_eq(prove(&keys[0], device, with(cookies), ""), 403);
+    cr_expect_str_eq(str("code"), "other_device");
+    cr_expect_null(strstr(got, "Set-Cookie"));
+    cr_expect_eq(call_with("GET", mine, with(cookies), ""), 403);
+    cr_expect_eq(call_with("GET", mine, with(SECRET), ""), 200);
+}
+
 Test(keyed_http, a_gate_takes_an_old_cookie)
 {
     struct bound b = { 0 };
@@ -545,6 +577,18 @@ Test(keyed_http, the_page_joins_with_a_key)
     snprintf(body, sizeof(body), "\"token\":\"%s\"", token);
     cr_expect_not_null(strstr(got, body));
     cr_expect_eq(w.r->counts.other_device, 0);
+    snprintf(line, sizeof(line), "Sec-Fetch-Site: same-origin\r\nCookie: segq_ticket=%s\r\n%s", token, aged(cookies, 602));
+    snprintf(body, sizeof(body), "token=%s", token);
+    cr_expect_eq(call_with("POST", "/q/login/leave", line, body), 303);
+    cr_expect_null(strstr(got, "left=1"), "it has not left: %s", got);
+    cr_expect_eq(w.drops, 0);
     cr_expect_eq(call_with("POST", "/q/login/join", "Sec-Fetch-Site: same-origin\r\n", "key=0123456789abcdeg&proof=a.b.c"), 303);
-    cr_expect_eq(strlen(cookie()), DEVICE_LEN, "a proof that is not good is none");
+    cr_expect(got_secret(), "a proof that is not good is none");
+    for (int two = 0; two < 2; two++) {
+        const char *proof = proof_of(&keys[0], proof_head(&keys[0]), proof_body("/q/login/join", nonce));
+
+        snprintf(body, sizeof(body), "key=0123456789abcde%d&proof=%s%s%s", two, proof, two ? "&proof=" : "", two ? proof : "");
+        cr_expect_eq(call_with("POST", "/q/login/join", "Sec-Fetch-Site: same-origin\r\n", body), 303);
+        cr_expect_eq(got_secret(), two == 1, "two are none");
+    }
 }

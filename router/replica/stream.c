@@ -135,8 +135,9 @@ static void fill(struct stream *st, msec_t now_ms, struct msg_seen *m,
     } else {
         m->seq = seen_empty(&st->seen);
     }
-    m->want = st->want + st->want_at;
     m->n_want = wants(st) < STREAM_WANTS ? wants(st) : STREAM_WANTS;
+    if (m->n_want > 0)
+        m->want = &st->want[st->want_at];
     st->want_at += m->n_want;
     st->clock_ms = now_ms;
 }

@@ -82,7 +82,8 @@ struct stream {
     msec_t least_ms, since_ms; /* least way since then, over all links; MSEC_NEVER: none yet */
     msec_t sure_far_ms; /* by it: no jam has made it; 0 also until that is sure */
     struct seen seen;
-    struct want_row *want; /* owned; what is said next of who listens */
+    struct want_row *want; /* owned; what is said next of who listens: STREAM_WANTS, and who ends,
+                            * which is at most one a listener, for then nobody begins */
     uint32_t n_want, cap_want, want_at; /* want_at: those before it were said */
     uint8_t link; /* hardly ever that of another one, or of an earlier link; not 0 */
 };

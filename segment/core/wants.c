@@ -20,12 +20,13 @@ void wants_add(struct wants *w, struct ticket_id id, uint8_t client)
         ticket_idx_init(&w->idx, sizeof(*w->v));
     if ((i = ticket_idx_find(&w->idx, w->v, id)) != TICKET_IDX_NONE) {
         w->v[i].client = client;
+        w->v[i].n += w->v[i].n < UINT16_MAX;
         return;
     }
     if (w->n == WANTS_MAX || !GROW(w->v, w->n, w->cap, 64) ||
         ticket_idx_reserve(&w->idx, w->v, w->n + 1) < 0)
         return;
-    w->v[w->n] = (struct want) { id, client };
+    w->v[w->n] = (struct want) { id, client, 1 };
     ticket_idx_put(&w->idx, w->v, w->n++);
 }
 
@@ -56,6 +57,19 @@ void wants_del(struct wants *w, struct ticket_id id)
     }
     swap(w, i, w->n - 1);
     ticket_idx_del(&w->idx, w->v, --w->n);
+}
+
+void wants_less(struct wants *w, struct ticket_id id)
+{
+    uint32_t i = w->n > 0 ? ticket_idx_find(&w->idx, w->v, id) : TICKET_IDX_NONE;
+
+    if (i != TICKET_IDX_NONE && --w->v[i].n == 0)
+        wants_del(w, id);
+}
+
+void wants_not_due(struct wants *w, uint32_t i)
+{
+    swap(w, i, --w->n_due);
 }
 
 void wants_due(struct wants *w, struct ticket_id id)

@@ -2,6 +2,7 @@
  * without being asked (replica/let_in.h). Of one link. Pure.
  *
  *   SEEN, want --> wanted --released--> due --its release is stored--> LET_IN, forgotten
+ *                    ^------ it waits again ---'
  *
  * Memory: the table is its owner's, at most WANTS_MAX records; what is more is told when it is
  * asked for. */
@@ -15,6 +16,7 @@
 struct want {
     struct ticket_id id; /* the one in the token */
     uint8_t client;      /* enum client_class */
+    uint16_t n;          /* who listen; with the last one it ends */
 };
 
 struct wants {
@@ -27,7 +29,11 @@ void wants_fini(struct wants *w);
 /* Without memory, or room, nothing is wanted. */
 void wants_add(struct wants *w, struct ticket_id id, uint8_t client);
 void wants_del(struct wants *w, struct ticket_id id);
+/* One of those who listen does not any more. */
+void wants_less(struct wants *w, struct ticket_id id);
 /* The ticket, if it is wanted, is due. */
 void wants_due(struct wants *w, struct ticket_id id);
+/* w->v[i], which is due, waits for the next release. The last one that is due takes its place. */
+void wants_not_due(struct wants *w, uint32_t i);
 
 #endif

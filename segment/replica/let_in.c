@@ -12,7 +12,7 @@ static void want(struct segtab *t, struct wants *w, const struct want_row *r)
     struct location s;
 
     if (r->client >= WANT_NO_MORE) {
-        wants_del(w, id);
+        wants_less(w, id);
         return;
     }
     if (segtab_find(t, r->seg, r->number, &s) != FOUND_HERE || s.slot == SEGQ_NONE)
@@ -34,15 +34,19 @@ void let_in_wanted(struct segtab *t, struct peer *p, const struct msg_seen *m)
     t->replica.n_wants += w->n - was;
 }
 
-/* True: it is said, or nothing is to be said. */
-static bool say(struct segtab *t, const struct want *x, struct msg_let_in *m, struct arena *mem)
+enum said { SAID_NOT_STORED, SAID_WAITS, SAID_ALL }; /* all: or nothing is to be said */
+
+static enum said say(struct segtab *t, const struct want *x, struct msg_let_in *m,
+                     struct arena *mem)
 {
     struct place_req q = { x->id.seg, x->id.number, x->client };
     struct place_ans a;
 
     segtab_place_one(t, &q, &a, mem);
     if (a.state == PLACE_BUSY || (a.state == PLACE_WAITING && a.position == 0))
-        return false; /* not stored yet */
+        return SAID_NOT_STORED;
+    if (a.state == PLACE_WAITING)
+        return SAID_WAITS; /* came back after its release */
     if (a.state == PLACE_ADMITTED)
         m->v[m->n++] = (struct let_in_row) { .seg = q.seg,
                                              .number = q.number,
@@ -50,7 +54,7 @@ static bool say(struct segtab *t, const struct want *x, struct msg_let_in *m, st
                                              .pass = (const uint8_t *)a.pass,
                                              .released_at_ms = a.released_at_ms,
                                              .pass_expires_s = a.pass_expires_s };
-    return true;
+    return SAID_ALL;
 }
 
 #define SAID_MOST (8 * MSG_BATCH_MAX) /* rows of a push to a router; the next ones say the others */
@@ -63,8 +67,15 @@ void let_in_say(struct segtab *t, struct peer *p, struct outbox *out)
     for (uint32_t i = w->n_due, said = 0; i-- > 0 && said < SAID_MOST;) {
         if (m.v == NULL && (m.v = arena_array(&out->mem, MSG_BATCH_MAX, sizeof(*m.v))) == NULL)
             return; /* routers look themselves */
-        if (!say(t, &w->v[i], &m, &out->mem))
+        switch (say(t, &w->v[i], &m, &out->mem)) {
+        case SAID_WAITS:
+            wants_not_due(w, i);
             continue;
+        case SAID_NOT_STORED:
+            continue;
+        case SAID_ALL:
+            break;
+        }
         wants_del(w, w->v[i].id);
         t->replica.n_wants--;
         said++;

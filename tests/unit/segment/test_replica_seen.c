@@ -383,3 +383,30 @@ Test(replica_seen, many_are_told_in_several_frames)
     rig_run(r, 200);
     cr_expect_eq(told.n, 900);
 }
+
+/* Several listen to one ticket at one router: who goes does not end it for the others. */
+Test(replica_seen, the_last_who_listens_no_more_ends_it)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        wants(RIG_ROUTER, i, CLIENT_GAME);
+        wants(RIG_ROUTER, i, CLIENT_GAME);
+        wants(RIG_ROUTER, i, WANT_NO_MORE);
+    }
+    wants(RIG_ROUTER, 1, WANT_NO_MORE);
+    wants(RIG_ROUTER, 1, WANT_NO_MORE); /* once too often */
+    rig_pop(r, 0, 1, 1, 3);
+    cr_expect_eq(told.n, 2);
+    cr_expect_eq(segtab_seg(r->t[0], 1)->claimed, 2);
+}
+
+Test(replica_seen, who_comes_back_and_waits_is_told_of_the_next_release)
+{
+    rig_pop(r, 0, 1, 1, 1);
+    rig_run(r, segtab_seg(r->t[0], 1)->queue->claim_ms + 1000);
+    wants(RIG_ROUTER, 0, CLIENT_GAME);
+    rig_run(r, 300);
+    cr_expect_eq(told.n, 0);
+    cr_assert_eq(segtab_seg(r->t[0], 1)->b.released.n[SESSION_RETURNING], 1);
+    rig_pop(r, 0, 1, 2, 1);
+    cr_expect(told.n == 1 && told.number == 0);
+}

@@ -16,7 +16,7 @@
 struct want {
     struct ticket_id id; /* the one in the token */
     uint8_t client;      /* enum client_class */
-    uint16_t n;          /* who listen; with the last one it ends */
+    uint16_t n;          /* listeners; with the last one it ends */
 };
 
 struct wants {
@@ -29,7 +29,7 @@ void wants_fini(struct wants *w);
 /* Without memory, or room, nothing is wanted. */
 void wants_add(struct wants *w, struct ticket_id id, uint8_t client);
 void wants_del(struct wants *w, struct ticket_id id);
-/* One of those who listen does not any more. */
+/* Ends one listener's want. */
 void wants_less(struct wants *w, struct ticket_id id);
 /* The ticket, if it is wanted, is due. */
 void wants_due(struct wants *w, struct ticket_id id);

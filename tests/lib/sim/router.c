@@ -239,7 +239,7 @@ static void count_unavailable(struct sim *s, const struct flow *f)
 static void event(struct sim *s, struct slistener *x, const struct sflow *f, struct known known)
 {
     s->count.events++;
-    x->req.starved = x->put_off != 0 && s->now - x->put_off > s->o.idle_ms * 500;
+    x->req.starved = x->put_off && s->now - x->heard_at > s->o.idle_ms * 1000;
     answer(s, &x->req, &f->f, f->pass, known, &x->sent_at);
 }
 
@@ -262,7 +262,8 @@ static struct slistener *begins(struct sim *s, struct srouter *r, const struct s
         sim_fail(s, "no memory");
     x->req = f->req;
     x->sent_at = s->now;
-    x->put_off = 0;
+    x->heard_at = s->now;
+    x->put_off = false;
     return x;
 }
 
@@ -282,13 +283,14 @@ static bool looked(struct sim *s, struct proc *p, const struct sflow *f, struct 
         if (listeners_heard(&r->listeners, &x->l, &f->f, f->f.no_place, true, sim_ms(s)))
             event(s, x, f, known);
         listeners_want(&x->l, &r->known, f->f.node);
-        x->put_off = 0;
+        x->heard_at = s->now;
+        x->put_off = false;
     } else if (f->f.result == FLOW_OK || f->f.result == FLOW_GONE) {
         event(s, x, f, known);
         forget(r, x);
     } else {
         listeners_put_off(&r->listeners, &x->l, sim_ms(s));
-        x->put_off = x->put_off != 0 ? x->put_off : s->now;
+        x->put_off = true;
     }
     return true;
 }

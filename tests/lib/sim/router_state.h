@@ -26,7 +26,8 @@ struct slistener { /* a player whose connection stays open */
     struct listen_ticket l;
     struct sreq req;
     usec_t sent_at; /* the last event arrives then */
-    usec_t put_off; /* since when its looks have had no answer; 0: the last one had */
+    usec_t heard_at; /* the last look that had an answer */
+    bool put_off;    /* looks since then had none */
 };
 
 struct sflow {

@@ -290,7 +290,7 @@ struct sans { /* and its answer */
     uint32_t player, gen;
     bool reset; /* the connection broke: no answer */
     bool open;  /* an event: others may follow, */
-    bool starved; /* whose looks had no answer for half the idle time: over slow links */
+    bool starved; /* whose looks had no answer for the whole idle time: over slow links */
     uint8_t kind;
     struct flow flow;
     uint64_t pass; /* hash */

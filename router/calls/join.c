@@ -29,9 +29,13 @@ void queue_get(struct router *r, struct httpd_req *req, struct slice name)
 bool join_may_replace(const struct router *r, const struct http_req *q, const struct join_body *b,
                       const char **why)
 {
-    if (SQ_LIKELY(!b->replaces || b->old.device == 0) || device_of(r, q, &b->old) == DEVICE_SAME)
+    enum device_word word = SQ_LIKELY(!b->replaces || b->old.device == 0) ? DEVICE_SAME : device_of(r, q, &b->old);
+
+    if (SQ_LIKELY(word == DEVICE_SAME))
         return true;
-    *why = "the ticket that the claim replaces works only with the device that joined";
+    *why = word == DEVICE_STALE ? "the key of the ticket that the claim replaces was proved more than ten minutes "
+                                  "ago: POST a proof to its /device"
+                                : "the ticket that the claim replaces works only with the device that joined";
     return false;
 }
 

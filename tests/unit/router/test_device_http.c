@@ -1,6 +1,7 @@
 /* test_device_http.c: tickets and passes that work only with the device that joined, at a whole router:
  * over the API, at the page, at the gate. */
 #include "router/gate/proof.h"
+#include "tests/lib/claimrig.h"
 #include "tests/lib/passrig.h"
 #include "tests/lib/proofs.h"
 
@@ -348,6 +349,7 @@ static struct proof_key keys[2];
 
 static void keyed_set_up(void)
 {
+    claim_secret = CLAIM_SECRET "\n";
     set_up();
     queue_binds = BIND_KEY;
     new_map(6);
@@ -506,6 +508,24 @@ Test(keyed_http, without_a_key_the_cookie_will_do)
     cr_expect_eq(call("POST", device, ""), 409, "no queue of keys");
     cr_expect_eq(call_with("POST", JOINS, "DPoP: none\r\n", ""), 201);
     cr_expect_eq(strlen(cookie()), DEVICE_LEN);
+}
+
+Test(keyed_http, a_claim_replaces_a_ticket_whose_key_was_proved)
+{
+    char cookies[100], lines[400], payload[300], body[3000];
+
+    cr_assert_eq(prove(&keys[0], JOINS, "", ""), 201);
+    strcpy(cookies, keyed_cookie());
+    snprintf(payload, sizeof(payload), "{\"aud\":\"login\",\"lane\":\"vip\",\"exp\":%lld,\"replaces\":\"%s\"}",
+             (long long)router_wall_s() + 60, str("token"));
+    snprintf(body, sizeof(body), "{\"claim\":\"%s\"}", claim_text("{\"alg\":\"HS256\",\"kid\":\"shop\"}", payload, NULL));
+    cr_expect_eq(call("POST", JOINS, body), 403);
+    cr_expect_str_eq(str("detail"), "the ticket that the claim replaces works only with the device that joined");
+    snprintf(lines, sizeof(lines), "%s", aged(cookies, 602));
+    cr_expect_eq(call_with("POST", JOINS, lines, body), 403);
+    cr_expect_not_null(strstr(str("detail"), "proved"), "%s", str("detail"));
+    cr_expect_eq(w.drops, 0);
+    cr_expect_eq(call_with("POST", JOINS, with(cookies), body), 201, "%s", got);
 }
 
 /* Who has taken a ticket over has it by a cookie's secret. */

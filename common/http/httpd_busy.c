@@ -182,6 +182,7 @@ static void queue(struct conn *c, struct httpd_req *r)
     else
         b->last->next = r;
     b->last = r;
+    assert(b->n_reqs < UINT16_MAX);
     b->n_reqs++;
 }
 

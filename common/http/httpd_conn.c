@@ -67,7 +67,7 @@ static void too_late(struct conn *c, enum conn_end why, uint64_t *counter)
 static void wait_write(struct conn *c, bool progress)
 {
     if (progress || c->wait != WAIT_WRITE)
-        c->busy->unacked = net_unacked(c->io.fd);
+        c->busy->unacked = (uint32_t)net_unacked(c->io.fd);
     conn_wait(c, WAIT_WRITE, progress);
 }
 

@@ -99,23 +99,27 @@ struct pieces { /* a body that is read in pieces */
 
 struct busy {
     struct http_state st;
-    struct pieces *pieces; /* owned; NULL: nothing is read so */
+    union {
+        struct pieces *pieces; /* owned; NULL: nothing is read so */
+        struct busy *next_free; /* of those that are in no connection */
+    };
     char *in; /* owned: bytes that could not be parsed yet */
     size_t in_len, in_cap;
     char *out; /* owned; out_at..out_len is to be written */
     size_t out_at, out_len, out_cap;
     struct httpd_req *first, *last; /* owned: requests not yet answered, in order */
-    uint32_t n_reqs;
     uint32_t lingered; /* bytes thrown away */
     uint32_t large;    /* bytes that `in` has of the share of large bodies */
-    size_t unacked;    /* WAIT_WRITE: what the client's end had to take when its deadline was set */
+    uint32_t unacked;  /* WAIT_WRITE: what the client's end had to take when its deadline was set */
+    uint16_t n_reqs;   /* up to max_pipelined */
     bool stalled : 1;  /* `in` may hold a whole request: stopped at a limit */
     bool fresh : 1;    /* a request was taken since the last settle: deadlines begin anew */
     bool continued : 1; /* 100 was sent for the request being read */
     bool unread : 1;   /* input was thrown away: close gently */
     bool progress : 1; /* the client took some output since the last settle */
-    struct busy *next_free;
 };
+
+_Static_assert(sizeof(struct busy) <= 152, "each listener has one: 16 bytes more here are 16 more of each");
 
 struct conn {
     struct ev_io io;

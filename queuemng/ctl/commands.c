@@ -328,8 +328,8 @@ const struct cmd ctl_cmds[] = {
     { "move-ticket", "TOKEN LANE", 2, 2,
       "gives a waiting ticket the last place of another lane; prints the link for the person",
       .run = cmd_move_ticket, .undo = "none: the old place is gone" },
-    { "claim", "QUEUE --lane L|--task ID", 1, 1,
-      "prints a signed claim; see --key, --subject, --replaces, --task-key, --ttl",
+    { "claim", "QUEUE... --lane L|--task ID", 1, -1,
+      "prints a signed claim, good for all these queues; see --key, --subject, --replaces, --task-key, --ttl",
       .run = cmd_claim, .options = "task task-key priority", .text_only = true, READS },
     { 0 },
 };

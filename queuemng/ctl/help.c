@@ -269,17 +269,17 @@ static int pairs_at(const struct cmd *d)
     return at;
 }
 
-/* Finds what stands at this place of the command's arguments: "QUEUE KEY=VALUE..." */
+/* Finds what stands at this place of the command's arguments: "QUEUE KEY=VALUE...", "QUEUE..." */
 static void put_argument(struct ctl *c, struct buf *b, const char *cur, const struct cmd *d,
                          int at)
 {
     const char *p = d->takes;
     char word[40];
 
-    for (int i = 0; i < at && *p != '\0'; i++)
+    for (int i = 0; i < at && *p != '\0' && strncmp(p + strcspn(p, " ."), "...", 3) != 0; i++)
         p += strcspn(p, " ") + (strchr(p, ' ') != NULL);
     p += strspn(p, "[");
-    snprintf(word, sizeof(word), "%.*s", (int)strcspn(p, " ]|"), p);
+    snprintf(word, sizeof(word), "%.*s", (int)strcspn(p, " ]|."), p);
     if (cmd_keys(d) != NULL && strchr(d->takes, '=') != NULL && at >= pairs_at(d))
         put_keys(b, cur, cmd_keys(d), "");
     else if (strcmp(word, "NODE") == 0)

@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "common/base/buf.h"
+#include "common/config/cfg_key.h"
 #include "common/task/key_limit.h"
 #include "common/task/queue_name.h"
 #include "common/ticket/draw.h"
@@ -130,13 +131,28 @@ static void put_signature(struct buf *b, const struct signer *s)
     put_b64(b, sig, s->ed25519 ? crypto_sign_BYTES : crypto_auth_hmacsha256_BYTES);
 }
 
+static json_t *queues_of(const struct claim_said *c)
+{
+    json_t *list = json_pack("[s]", c->queue);
+
+    for (char *const *q = c->more; q != NULL && *q != NULL; q++)
+        (void)json_array_append_new(list, json_string(*q));
+    return list;
+}
+
 static json_t *payload(const struct claim_said *c)
 {
+    json_t *queues = queues_of(c);
+
     if (c->task != NULL)
-        return json_pack("{s:[s],s:s,s:s*,s:i,s:I,s:I}", "queues", c->queue, "jti", c->task, "key",
+        return json_pack("{s:o,s:s,s:s*,s:i,s:I,s:I}", "queues", queues, "jti", c->task, "key",
                          c->task_key, "priority", c->priority, "iat", (json_int_t)c->now_s, "exp",
                          (json_int_t)c->expires_s);
-    return json_pack("{s:s,s:s,s:s*,s:s*,s:I,s:I}", "aud", c->queue, "lane", c->lane, "sub",
+    if (json_array_size(queues) == 1) {
+        json_decref(queues);
+        queues = json_string(c->queue);
+    }
+    return json_pack("{s:o,s:s,s:s*,s:s*,s:I,s:I}", "aud", queues, "lane", c->lane, "sub",
                      c->subject, "replaces", c->replaces, "iat", (json_int_t)c->now_s, "exp",
                      (json_int_t)c->expires_s);
 }
@@ -183,9 +199,12 @@ static int sign(const struct ctl *c, struct claim_said *said, char **jwt, const 
     *jwt = signer_claim(&s, said);
     *alg = signer_alg(&s);
     sodium_memzero(&s, sizeof(s));
-    if (*jwt != NULL)
+    if (*jwt == NULL)
+        return ctl_fail(CTL_USAGE, "no claim can be made of these names: they must be UTF-8");
+    if (strlen(*jwt) < CLAIM_MAX_LEN)
         return CTL_OK;
-    return ctl_fail(CTL_USAGE, "no claim can be made of these names: they must be UTF-8");
+    return ctl_fail(CTL_USAGE, "the claim has %zu characters: routers take at most %d", strlen(*jwt),
+                    CLAIM_MAX_LEN - 1);
 }
 
 static bool is_token(const char *text)
@@ -206,15 +225,27 @@ static bool is_visible(const char *text)
     return n > 0 && text[n] == '\0';
 }
 
+/* Each of them is good, and there once. */
+static bool all_queues(const struct claim_said *said, bool (*good)(const char *name))
+{
+    bool ok = good(said->queue);
+
+    for (char *const *q = said->more; ok && *q != NULL; q++) {
+        ok = good(*q) && strcmp(*q, said->queue) != 0;
+        for (char *const *before = said->more; ok && before < q; before++)
+            ok = strcmp(*q, *before) != 0;
+    }
+    return ok;
+}
+
 /* Refuses to sign what routers would refuse. */
 static int task_said(const struct ctl *c, struct claim_said *said)
 {
     if (c->lane != NULL || c->replaces != NULL || c->subject != NULL)
         return ctl_fail(CTL_USAGE, "a claim is for a lane (--lane, --subject, --replaces) or for a "
                                    "task (--task), not for both");
-    if (!queue_match_ok(said->queue))
-        return ctl_fail(CTL_USAGE,
-                        "a task's queue is a name, or the beginning of one and a star (ride/*)");
+    if (!all_queues(said, queue_match_ok))
+        return ctl_fail(CTL_USAGE, "a task's queues are names, or the beginning of one and a star (ride/*), each once");
     if (c->priority != NULL && (c->priority[0] < '0' || c->priority[0] > '7' ||
                                 c->priority[1] != '\0'))
         return ctl_fail(CTL_USAGE, "--priority takes 0 to 7");
@@ -237,6 +268,10 @@ static int lane_said(const struct ctl *c, struct claim_said *said)
     if (c->lane == NULL)
         return ctl_fail(CTL_USAGE, "--lane L says for which lane the claim is (--task ID: that it "
                                    "is for a task)");
+    if (!all_queues(said, cfg_name_ok))
+        return ctl_fail(CTL_USAGE, "name each queue once: claim login shop, with blanks between them");
+    if (said->more[0] != NULL && c->replaces != NULL)
+        return ctl_fail(CTL_USAGE, "a claim that replaces a ticket (--replaces) is for that ticket's queue alone");
     said->lane = c->lane;
     said->replaces = c->replaces;
     return c->replaces == NULL || is_token(c->replaces) ? CTL_OK : CTL_USAGE;
@@ -244,7 +279,7 @@ static int lane_said(const struct ctl *c, struct claim_said *said)
 
 int cmd_claim(struct ctl *c, char **argv)
 {
-    struct claim_said said = { .queue = argv[0] };
+    struct claim_said said = { .queue = argv[0], .more = argv + 1 };
     const char *alg;
     char *jwt = NULL;
     int rc = c->task != NULL ? task_said(c, &said) : lane_said(c, &said);

@@ -25,6 +25,7 @@ struct signer {
 
 struct claim_said { /* refs; NULL: the claim does not say it */
     const char *queue; /* always there */
+    char *const *more; /* further ones, behind them a NULL: it is good for all, of a group say */
     const char *lane, *task; /* either is there; task: its Idempotency-Key (jti) */
     const char *kid, *subject, *replaces, *task_key;
     int priority; /* priority of a task */

@@ -209,6 +209,7 @@ static const char *unfit(struct places_call *c, const struct route_queue *q, enu
     struct router *r = c->r;
     struct join_body b;
     const char *why = NULL;
+    int rc;
 
     *p = API_NOT_ELIGIBLE;
     if (q == NULL) {
@@ -226,10 +227,17 @@ static const char *unfit(struct places_call *c, const struct route_queue *q, enu
     memset(&b, 0, offsetof(struct join_body, claim));
     b.claim_len = (uint16_t)c->claim.n;
     memcpy(b.claim, c->claim.n > 0 ? c->claim.p : "", c->claim.n);
-    if (join_lane(r, q, &b, lane, &why) < 0)
-        return why != NULL ? why : "it needs a claim";
-    if (b.replaces)
-        return "the claim replaces a ticket, which a group does not";
+    rc = join_lane(r, q, &b, lane, &why);
+    if (rc < 0 && rc != SQ_EAUTH) {
+        *p = API_OVERLOADED;
+        return "this router is out of memory; try again";
+    }
+    if (rc == 0 && b.replaces)
+        why = "the claim replaces a ticket, which a group does not";
+    if (rc < 0 || b.replaces) {
+        c->bad_claim = c->claim.n > 0;
+        return why;
+    }
     c->subject_len = b.subject_len;
     memcpy(c->subject, b.subject, b.subject_len);
     return NULL;

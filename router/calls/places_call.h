@@ -26,6 +26,7 @@ struct places_call {
     uint8_t fresh;         /* a join: a bit for each place that was not there before */
     struct flow why;       /* flow of that one */
     struct slice claim;    /* ref: a join's, of the request's bytes; n 0: none */
+    bool bad_claim;        /* places_add() refuses the claim */
     uint8_t subject_len;   /* a join's, of its claim; 0: none */
     char subject[SUBJECT_MAX_LEN];
     struct slice key;      /* a join's Idempotency-Key; key_text */

@@ -102,8 +102,8 @@ struct page_view {
     uint64_t keys;              /* tries that it takes at most */
     const char *ask;            /* base64 of that, as whoever waits brings it back; "": none */
     bool door;                  /* likewise: a ticket that is there by now will do */
-    const char *claim;          /* PAGE_DOOR: to join with; n bytes */
-    size_t claim_len;
+    const char *claim;          /* to join with, now or when it asks again */
+    size_t claim_len;           /* 0: none */
     const struct page_place *places; /* PAGE_PLACES; */
     size_t n_places;
     bool keeps;                 /* a turn does not end the others */

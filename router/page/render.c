@@ -289,13 +289,13 @@ static void set_places(const struct page *p, struct values *x, const struct page
     made(x, PS_ticket);
 }
 
-static void put_query_value(struct buf *b, const char *s)
+static void put_query_value(struct buf *b, const char *s, size_t n)
 {
-    for (; *s != '\0'; s++) {
-        uint8_t c = (uint8_t)*s;
+    for (size_t i = 0; i < n; i++) {
+        uint8_t c = (uint8_t)s[i];
 
         if ((c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') ||
-            strchr("-._~", c) != NULL)
+            (c != 0 && strchr("-._~", c) != NULL))
             buf_byte(b, c);
         else
             buf_printf(b, "%%%02X", c);
@@ -308,7 +308,7 @@ void page_put_path(struct buf *b, const char *queue, const char *flag, const cha
     buf_str(b, queue);
     buf_str(b, flag);
     buf_str(b, flag[0] == '?' ? "&return=" : "?return=");
-    put_query_value(b, target);
+    put_query_value(b, target, strlen(target));
 }
 
 /* For browsers without scripts. A ticket comes with its cookie; without one the page may join. */
@@ -325,6 +325,10 @@ static void set_refresh(const struct page *p, struct values *x, const struct pag
     buf_u64(&x->mem, s);
     buf_str(&x->mem, "; url=");
     page_put_path(&x->mem, v->queue, waits(v) ? "?r=1" : "", v->target);
+    if (v->claim_len > 0 && !waits(v)) {
+        buf_str(&x->mem, "&claim=");
+        put_query_value(&x->mem, v->claim, v->claim_len);
+    }
     made(x, PS_refresh);
     page_put_filled(&p->lang[v->lang], &x->mem, PT_refresh, s);
     made(x, PS_refresh_s);

@@ -164,6 +164,10 @@ struct page_view page_view_of(struct router *r, const struct page_ask *a,
                            .eta_s = -1,
                            .wall_ms = ev_wall_ms(r->ev) };
 
+    if (state != PAGE_REFUSED) {
+        v.claim = a->claim;
+        v.claim_len = a->claim_len;
+    }
     if (q == NULL)
         return v;
     v.def = page_room_def(r, q);

@@ -30,6 +30,8 @@ struct page_ask { /* a request of a page, while its flow is under way */
     queue_id queue;
     char name[NAME_MAX_LEN + 1];
     char target[PAGE_TARGET_MAX + 1];
+    uint16_t claim_len;  /* 0: none */
+    char claim[];        /* a page that asks again brings it again */
 };
 
 /* The reader's language: named in the address (?lang=de: *chosen), else kept in a cookie, else

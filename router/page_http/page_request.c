@@ -143,10 +143,6 @@ static void show(struct router *r, struct httpd_req *req, struct asked *x,
     struct page_view v = page_view_of(r, x->a, x->queue, state);
 
     v.poll_after_ms = retry_ms;
-    if (x->queue != NULL && state == PAGE_DOOR) {
-        v.claim = x->join.claim;
-        v.claim_len = x->join.claim_len;
-    }
     page_show(r, &v);
     router_answer(r, req);
 }
@@ -246,15 +242,13 @@ static bool may_join(struct router *r, struct httpd_req *req, struct asked *x)
 
 /* ---- claims ---- */
 
-static int64_t read_claim(struct asked *x)
+static void read_claim(struct asked *x)
 {
     char *to = x->join.claim;
     int64_t n = x->form.p != NULL ? page_member(x->form, "claim", to, CLAIM_MAX_LEN)
                                   : page_own(x->q->query, "claim", to, CLAIM_MAX_LEN);
 
-    if (n > 0)
-        x->join.claim_len = (uint16_t)n;
-    return n;
+    x->join.claim_len = (uint16_t)(n > 0 ? n : 0);
 }
 
 /* The ticket that it has is in another lane than the claim's. */
@@ -336,7 +330,7 @@ static void show_closed(struct router *r, struct httpd_req *req, struct asked *x
  * heard of or goes in by it. */
 static void get(struct router *r, struct httpd_req *req, struct asked *x)
 {
-    bool claim = read_claim(x) > 0, keyed = x->queue->map.bind == BIND_KEY && !x->a->json;
+    bool claim = x->join.claim_len > 0, keyed = x->queue->map.bind == BIND_KEY && !x->a->json;
     bool head = x->q->method == HTTP_HEAD;
     bool looks = !head && (x->a->json || visit_is_looked_at(x->q));
     uint32_t over_ms;
@@ -391,7 +385,7 @@ static void post_join(struct router *r, struct httpd_req *req, struct asked *x)
         return;
     }
     x->has_token = false;
-    if (read_claim(x) > 0 && !use_claim(r, req, x))
+    if (x->join.claim_len > 0 && !use_claim(r, req, x))
         return;
     if (x->queue->map.state != QUEUE_CLOSED && !may_join(r, req, x))
         return;
@@ -581,16 +575,19 @@ void page_start(struct router *r, struct httpd_req *req, const struct http_req *
     x.lane = 0;
     x.q = q;
     x.join.client = CLIENT_BROWSER;
-    x.a = calloc(1, sizeof(*x.a));
+    if (a->call == API_FORM)
+        x.form = q->body.p != NULL ? q->body : (struct slice) { (char *)"", 0 };
+    read_claim(&x);
+    x.a = calloc(1, sizeof(*x.a) + x.join.claim_len);
     if (x.a == NULL) {
         router_problem(r, req, API_QUEUE_UNAVAILABLE, "this router is out of memory; try again");
         return;
     }
+    x.a->claim_len = x.join.claim_len;
+    memcpy(x.a->claim, x.join.claim, x.join.claim_len);
     x.a->gzip = page_room_gzip(q);
     x.a->json = a->call == API_PAGE && r->cfg->page_compat != PAGE_COMPAT_OFF && visit_wants_json(q);
     x.a->https = gate_is_secure(r->cfg, httpd_is_sealed(req), httpd_tag(req), q);
-    if (a->call == API_FORM)
-        x.form = q->body.p != NULL ? q->body : (struct slice) { (char *)"", 0 };
     x.queue = routes_queue(r->routes, a->arg.p, a->arg.n);
     if (x.queue != NULL) {
         x.a->queue = x.queue->map.id;

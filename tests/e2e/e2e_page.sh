@@ -6,7 +6,9 @@
 . "$(dirname "$0")/browser.sh"
 
 browser_install
-up --set away=0 --release-per-s 0.0001 --set 'router.allow_origins=*' --set poll_min=500ms --set poll_max=1s --set idle.game=10m --set idle.browser=10m \
+export CLAIM_SECRET=0123456789abcdef0123456789ABCDEF
+printf '%s\n' "$CLAIM_SECRET" >"$DIR/claim.key" && chmod 600 "$DIR/claim.key"
+up --set "router.claim_keys=[{\"kid\":\"shop\",\"alg\":\"HS256\",\"secret_file\":\"$DIR/claim.key\"}]" --set away=0 --release-per-s 0.0001 --set 'router.allow_origins=*' --set poll_min=500ms --set poll_max=1s --set idle.game=10m --set idle.browser=10m \
     --set 'router.groups=[{"name":"worlds","queues":["login","rides"]},{"name":"kept","queues":["login","rides"],"others":"keep"}]'
 [ $# -gt 0 ] && shift
 browser_run page.js "$@"

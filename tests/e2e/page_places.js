@@ -1,6 +1,7 @@
 // page_places.js: one page for a person in two lines, in a real browser, with scripts and without: the first turn
-// is taken, the other place is given up, or kept. Run by e2e_page.sh.
+// is taken, the other place is given up, or kept; by a claim, on two devices. Run by e2e_page.sh.
 'use strict';
+const { createHmac } = require('node:crypto');
 const k = require('./kit.js');
 const { claim, claimUntil } = k;
 const GROUP = k.ROUTER + '/q/worlds?return=' + encodeURIComponent('/v1/queues/login');
@@ -68,4 +69,55 @@ async function eachTurnWhereOthersAreKept() {
   await c.close();
 }
 
-k.main([firstTurnOfTwo, eachTurnWhereOthersAreKept]);
+/* A link of the operator's back end for a person. */
+function invited(sub, members = {}) {
+  const part = x => Buffer.from(JSON.stringify(x)).toString('base64url');
+  const text = part({ alg: 'HS256', kid: 'shop' }) + '.' +
+    part({ aud: ['login', 'rides'], lane: 'default', sub, exp: Math.floor(Date.now() / 1000) + 300, ...members });
+  return GROUP.replace('?', '?claim=' + text + '.' + createHmac('sha256', process.env.CLAIM_SECRET).update(text).digest('base64url') + '&');
+}
+
+async function onePersonByAClaim() {
+  const c = await k.visitor(), page = await c.newPage(), link = invited('anna');
+  await page.goto(link);
+  const here = await ahead(page);
+  claim('a link with a claim joins both', /^\d+,\d+$/.test(here), here);
+  claim('  and does not stay in the address', !page.url().includes('claim') && page.url().includes('return='), page.url());
+  await page.goBack();
+  claim('  nor in the history', !page.url().includes('claim'), page.url());
+  const bare = await k.visitor({ javaScriptEnabled: false }), plain = await bare.newPage();
+  await plain.goto(link);
+  claim('another device of that person, without scripts, has the same places', await ahead(plain) === here, await ahead(plain));
+  claim('  and no claim in its address', !plain.url().includes('claim'), plain.url());
+  await plain.goto(invited('bob'));
+  const [login, rides] = (await ahead(plain)).split(',').map(Number);
+  claim('another person has others, in that browser, too', login > Number(here.split(',')[0]), here);
+  await plain.locator('#leave button').click();
+  await page.goto(link);
+  claim('the first one has kept its places', await ahead(page) === here, await ahead(page));
+  await operator('POST', RIDES + '/release?n=' + rides);
+  await claimUntil('its turn leads in', async () => page.url() === k.ROUTER + '/v1/queues/login');
+  await plain.goto(link);
+  await claimUntil('  on the other device, too', async () => plain.url() === k.ROUTER + '/v1/queues/login');
+  const pass = async x => (await x.cookies(k.ROUTER)).find(y => y.name === 'segq_pass').value;
+  claim('  with the same pass', await pass(c) === await pass(bare));
+  claim('no errors, no policy broken: by a claim', c.wrong.length === 0, c.wrong.join('; '));
+  await c.close();
+  await bare.close();
+}
+
+async function aLinkThatIsNotGood() {
+  for (const [name, link] of [['one that is too old', invited('anna', { exp: 1 })], ['one for a single queue', invited('anna', { aud: 'login' })],
+    ['one for a lane that a queue does not have', invited('anna', { lane: 'vip' })]]) {
+    const c = await k.visitor({ locale: 'de-DE' }), page = await c.newPage();
+    await page.goto(link);
+    claim(name + ' is refused in words', await page.locator('h1').innerText() === 'Diese Einladung gilt nicht mehr', await page.locator('h1').innerText());
+    await k.accessible(page, 'refused');
+    await page.locator('form[action$="/join"] button').click();
+    claim('  and leads to the ordinary lines', await page.locator('#places b').count() === 2 && !page.url().includes('claim'), page.url());
+    await page.locator('#leave button').click();
+    await c.close();
+  }
+}
+
+k.main([firstTurnOfTwo, eachTurnWhereOthersAreKept, onePersonByAClaim, aLinkThatIsNotGood]);

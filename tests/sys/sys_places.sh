@@ -51,17 +51,11 @@ wait_for 5 "  all of them, as the other router hears" has_left
 # ---- one person, by the claim of the operator's back end: one group, whoever asks
 named() { # name router [queues]
     local claim
-    claim=$(python3 - "$1" "$(cat "$DIR/claim.key")" <<'END'
-import base64, hashlib, hmac, json, sys, time
-def part(b): return base64.urlsafe_b64encode(b).rstrip(b"=")
-said = {"aud": ["login", "rides"], "lane": "default", "sub": sys.argv[1], "exp": int(time.time()) + 60}
-text = part(b'{"alg":"HS256","kid":"shop"}') + b"." + part(json.dumps(said).encode())
-print((text + b"." + part(hmac.new(sys.argv[2].encode(), text, hashlib.sha256).digest())).decode())
-END
-    )
+    claim=$("${CTL[@]}" claim login rides --lane default --subject "$1" --key "$DIR/claim.key" --kid shop)
     join "{\"queues\":${3:-[\"login\",\"rides\"]},\"claim\":\"$claim\"}" "$2"
 }
 N=$(named anna "$R")
+check_eq "segqctl signs a claim for both queues" "$(jq '.places | length' <<<"$N")" 2
 check_eq "with a claim a person has one group, at both routers, listed in any order" "$(named anna "$R2" '["rides","login"]' | jq -c '[.places[].ticket]')" \
     "$(jq -c '[.places[].ticket]' <<<"$N")"
 check_eq "  another one has another" "$(named bob "$R2" | jq -c '[.places[].ticket | inside("'"$(jq -r '[.places[].ticket] | join(" ")' <<<"$N")"'")]')" "[false,false]"

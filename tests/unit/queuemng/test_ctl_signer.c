@@ -61,6 +61,22 @@ Test(ctl_signer, routers_accept_what_a_secret_signs)
     cr_expect(c.sub_len == 0 && !c.replaces, "it says no more than it was told");
 }
 
+Test(ctl_signer, one_claim_is_good_for_several_queues)
+{
+    struct claim_key k = { .kid = "desk", .alg = CLAIM_HS256, .len = sizeof(SECRET) - 1 };
+    char *more[] = { (char *)"sale", (char *)"shop", NULL };
+    struct claim_said all = { .queue = "login", .more = more, .lane = "vip", .now_s = NOW, .expires_s = NOW + 1 };
+    struct err e = { 0 };
+    struct signer s;
+
+    memcpy(k.key, SECRET, k.len);
+    cr_assert_eq(signer_read(&s, SECRET, "f", &e), 0);
+    (void)checked(&s, &k, &all);
+    more[0] = (char *)"other";
+    more[1] = (char *)"sale";
+    (void)checked(&s, &k, &all);
+}
+
 Test(ctl_signer, routers_accept_what_an_ed25519_key_signs)
 {
     struct claim_key k = { .kid = "desk", .alg = CLAIM_EDDSA };

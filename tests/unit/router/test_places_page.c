@@ -1,5 +1,6 @@
 /* test_places_page.c: one page for a person in several queues, at a whole router: who joins and who does
  * not, cookies, forms, the first turn, what the configuration may say. */
+#include "tests/lib/claimrig.h"
 #include "tests/lib/routerrig.h"
 
 #include "router/calls/group_name.h"
@@ -11,6 +12,7 @@ static void set_up(void)
 {
     queue_binds = BIND_NONE;
     second_queue = true;
+    claim_secret = CLAIM_SECRET "\n";
     setup_all();
     w.cfg.groups = (struct cfg_list){ worlds, 1 };
 }
@@ -167,6 +169,81 @@ Test(places_page, a_queue_that_cannot_be_joined_is_said_in_words)
     UNTIL(routes_version(w.r->routes) == 7);
     cr_expect_eq(ask("GET", "/q/worlds", LOOKS, ""), 503);
     cr_expect_eq(w.appends, 0);
+}
+
+/* For both queues, unless `aud` says another one; sub "": it names nobody. */
+static const char *claim(const char *aud, const char *lane, const char *sub)
+{
+    static char line[1000];
+    char said[300];
+
+    snprintf(said, sizeof(said), "{\"aud\":[\"login\",\"%s\"],\"lane\":\"%s\"%s%s%s,\"exp\":%lld}", aud, lane,
+             sub[0] != '\0' ? ",\"sub\":\"" : "", sub, sub[0] != '\0' ? "\"" : "", (long long)router_wall_s() + 60);
+    snprintf(line, sizeof(line), "claim=%s", claim_text("{\"alg\":\"HS256\",\"kid\":\"shop\"}", said, NULL));
+    return line;
+}
+
+static const char *at(const char *claims)
+{
+    static char path[1100];
+
+    return snprintf(path, sizeof(path), "/q/worlds?%s&return=/shop", claims), path;
+}
+
+#define CLEAN (has("Location: /q/worlds?r=1&return=%2Fshop\r\n") && has("Referrer-Policy: no-referrer"))
+
+Test(places_page, a_claim_joins_all_and_does_not_stay_in_the_address)
+{
+    cr_expect_eq(ask("GET", at(claim("rides", "default", "anna")), LOOKS, ""), 303, "%s", got);
+    cr_expect(CLEAN && has("segq_places=") && !has("claim="), "%s", got);
+    cr_expect_eq(w.appends, 2);
+    cr_expect(strncmp(w.last_subject, "anna", 4) == 0);
+    cr_expect_eq(ask("GET", at(claim("rides", "default", "bob")), places(41, 42), ""), 303);
+    cr_expect(CLEAN);
+    cr_expect_eq(w.appends, 4, "who the claim names need not be who came before");
+    cr_expect_eq(ask("GET", at(claim("rides", "default", "")), places(41, 42), ""), 303);
+    cr_expect(CLEAN);
+    cr_expect_eq(w.appends, 4, "it has places in those lanes");
+    cr_expect_eq(w.places, 2);
+}
+
+Test(places_page, a_claim_waits_at_the_door_and_comes_with_its_form)
+{
+    char form[1100];
+    const char *good = claim("rides", "default", "anna");
+
+    cr_expect_eq(ask("GET", at(good), places(41, 42) + strlen(LOOKS), ""), 200);
+    cr_expect(has("class=\"door\"") && has("name=\"claim\" value=\"eyJ"), "%s", got);
+    cr_expect_eq(ask("HEAD", at(good), LOOKS, ""), 200);
+    cr_expect_eq(w.appends, 0);
+    snprintf(form, sizeof(form), "return=/shop&key=0123456789abcdef&door=1&%s", good);
+    cr_expect_eq(ask("POST", "/q/worlds/join", places(41, 42), form), 303, "%s", got);
+    cr_expect(CLEAN);
+    cr_expect_eq(w.appends, 2);
+    cr_expect(strncmp(w.last_subject, "anna", 4) == 0, "the name counts, not the page's key");
+}
+
+Test(places_page, a_claim_that_is_refused_is_told_in_words)
+{
+    cr_expect_eq(ask("GET", at(claim("other", "default", "anna")), LOOKS, ""), 403);
+    cr_expect(has("class=\"refused\"") && has("action=\"/q/worlds/join\"") && !has("value=\"eyJ"), "%s", got);
+    cr_expect_eq(ask("GET", at(claim("rides", "vip", "anna")), LOOKS, ""), 403);
+    cr_expect(has("class=\"refused\""), "rides has no such lane");
+    cr_expect_eq(ask("GET", at("claim=a.b.c"), LOOKS, ""), 403);
+    cr_expect_eq(ask("POST", "/q/worlds/join", "Sec-Fetch-Site: same-origin\r\n", "claim=a.b.c"), 403);
+    cr_expect_eq(w.appends, 0);
+    cr_expect_eq(ask("GET", at("claim=a.b.c"), places(41, 42), ""), 303);
+    cr_expect(CLEAN && !has("Set-Cookie"), "who waits goes on waiting");
+    cr_expect_eq(w.places, 2);
+}
+
+Test(places_page, a_claim_is_not_lost_while_a_queue_is_closed)
+{
+    send_map(0, 6, QUEUE_CLOSED, false);
+    UNTIL(routes_version(w.r->routes) == 6);
+    cr_expect_eq(ask("GET", at(claim("rides", "default", "anna")), LOOKS, ""), 403);
+    cr_expect(has("class=\"closed\"") && has("name=\"claim\" value=\"eyJ"), "%s", got);
+    cr_expect(has("url=/q/worlds?return=%2Fshop&amp;claim=eyJ"));
 }
 
 Test(places_page, each_place_counts_for_the_limits)

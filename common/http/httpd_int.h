@@ -101,7 +101,7 @@ struct busy {
     struct http_state st;
     union {
         struct pieces *pieces; /* owned; NULL: nothing is read so */
-        struct busy *next_free; /* of those that are in no connection */
+        struct busy *next_free; /* list of those in no connection */
     };
     char *in; /* owned: bytes that could not be parsed yet */
     size_t in_len, in_cap;

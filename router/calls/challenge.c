@@ -106,13 +106,13 @@ static enum suspect_grade suspect_grade(struct router *r, struct httpd_req *req,
 }
 
 /* Applies the queue's rule: *level is raised. True: it is sent away. */
-static bool is_sent_away(const struct route_queue *queue, enum suspect_grade g, unsigned *level)
+static bool is_sent_away(const struct route_queue *queue, enum suspect_grade g, uint32_t *level)
 {
     uint32_t rule = queue->map.suspects;
 
     if (g == SUSPECT_NONE || (rule != SUSPECTS_CHALLENGE && rule != SUSPECTS_REJECT))
         return false;
-    *level = (unsigned)u64_max(*level, (unsigned)g);
+    *level = (uint32_t)u64_max(*level, (unsigned)g);
     return rule == SUSPECTS_REJECT && g == SUSPECT_SCRIPT;
 }
 
@@ -168,6 +168,7 @@ static enum challenge_way works(struct router *r, const struct door_ask *ask, co
     struct challenge_seen seen;
 
     if (answer.p == NULL) {
+        door_count(&r->door, ask);
         out->n = door_challenge(&r->door, ask, t, out->level, out->text);
         out->keys = (uint64_t)PUZZLE_KEYS_MIN << door_rank(ask, out->level);
         return out->n > 0 ? WAY_ASK : WAY_TOO_FAST;
@@ -186,7 +187,7 @@ enum challenge_way challenge_way(struct router *r, struct httpd_req *req, const 
 {
     limit_id client = r->gate.client;
     struct door_ask ask = { &queue->map, queue->stats.challenge, limit_prefix(client), limit_site(client),
-                            out->patient, ev_now(r->ev), router_wall_s() };
+                            out->patient, ev_now(r->ev), router_wall_s(), { 0 } };
     struct challenge_terms t = { .queue = queue->map.name };
     enum suspect_grade g = SUSPECT_NONE;
     enum challenge_way way;
@@ -195,10 +196,12 @@ enum challenge_way challenge_way(struct router *r, struct httpd_req *req, const 
 
     if (suspecting_of(queue, client, &of))
         g = suspect_grade(r, req, q, &of);
-    out->level = queue->map.challenge_mode != CHALLENGE_OFF ? door_level(&r->door, &ask) : 0;
-    away = is_sent_away(queue, g, &out->level);
+    away = is_sent_away(queue, g, &ask.told);
+    out->level = door_level(&r->door, &ask);
     if (out->level == 0) {
         r->suspects_acts[SUSPECT_WATCHED] += g != SUSPECT_NONE;
+        if (b->claim_len == 0)
+            door_count(&r->door, &ask);
         return WAY_IN;
     }
     if (b->claim_len > 0 || has_address(r, req, q, queue) || has_pass(r, q, queue)) {
@@ -211,6 +214,7 @@ enum challenge_way challenge_way(struct router *r, struct httpd_req *req, const 
     }
     put_terms(r, req, q, queue, b, &t);
     if (queue->map.verify_url[0] != '\0' && !out->patient && answer.p == NULL) {
+        door_count(&r->door, &ask);
         out->work = (struct site_work){ ask, t, out->level };
         if (g != SUSPECT_NONE && http_find(q, "segq-verify", &answer) == 0)
             suspect_acted(r, &of, SUSPECT_WORKS);

@@ -10,7 +10,6 @@
 #include "router/links/site_asks.h"
 
 #define AGAIN_MS   10000
-#define USED_MS    60000u
 
 struct site_token {
     uint8_t hash[SHA256_BYTES];
@@ -69,8 +68,8 @@ static bool use(struct router *r, const struct site_token *t)
 {
     if (crowd_knows(r->door.used, t->id) && !crowd_knows(r->door.used, t->of_both))
         return false;
-    (void)crowd_add(r->door.used, t->id, USED_MS, ev_now(r->ev));
-    return crowd_add(r->door.used, t->of_both, USED_MS, ev_now(r->ev)).all <= DOOR_USES;
+    (void)crowd_add(r->door.used, t->id, ev_now(r->ev));
+    return crowd_add(r->door.used, t->of_both, ev_now(r->ev)).all <= DOOR_USES;
 }
 
 /* ---- answers ---- */

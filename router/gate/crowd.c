@@ -14,15 +14,18 @@ struct row {
 
 struct crowd {
     size_t n_sets; /* power of two */
+    uint32_t period_ms;
     struct row (*set)[WAYS]; /* owned */
 };
 
-struct crowd *crowd_new(size_t entries)
+struct crowd *crowd_new(size_t entries, uint32_t period_ms)
 {
     struct crowd *c = calloc(1, sizeof(*c));
 
+    assert(period_ms > 0);
     if (c == NULL)
         return NULL;
+    c->period_ms = period_ms;
     c->n_sets = 1;
     while (c->n_sets * WAYS < entries)
         c->n_sets *= 2;
@@ -46,50 +49,82 @@ static struct row *set_of(const struct crowd *c, uint64_t id)
     return c->set[(id >> 1) & (c->n_sets - 1)]; /* ids may all be odd */
 }
 
-/* Finds its row; or the one that is given up for it, made empty. */
-static struct row *row_of(struct crowd *c, uint64_t id, msec_t now_ms)
+static struct row *find(const struct crowd *c, uint64_t id)
 {
-    struct row *set = set_of(c, id), *oldest = set;
+    struct row *set = set_of(c, id);
 
-    for (unsigned i = 0; i < WAYS; i++) {
+    for (unsigned i = 0; i < WAYS; i++)
         if (set[i].id == id)
             return &set[i];
-        if (oldest->id != 0 && (set[i].id == 0 || set[i].at_ms < oldest->at_ms))
-            oldest = &set[i];
-    }
-    *oldest = (struct row){ .id = id, .at_ms = now_ms };
-    return oldest;
+    return NULL;
 }
 
-struct crowd_count crowd_add(struct crowd *c, uint64_t id, uint32_t period_ms, msec_t now_ms)
+/* The row as it stands now. A clock that goes back ages nothing. */
+static struct row aged(const struct crowd *c, struct row r, msec_t now_ms)
 {
-    struct row *r = row_of(c, id, now_ms);
-    msec_t past = now_ms - r->at_ms;
+    msec_t past = now_ms - r.at_ms, period = c->period_ms;
 
-    assert(id != 0 && period_ms > 0);
-    if (past < 0)
-        past = 0; /* a clock that goes back ages nothing */
-    if (past >= 2 * (msec_t)period_ms) {
-        *r = (struct row){ .id = id, .at_ms = now_ms };
-        past = 0;
-    } else if (past >= period_ms) {
-        *r = (struct row){ .id = id, .at_ms = r->at_ms + period_ms, .before = r->now };
-        past -= period_ms;
-    }
-    r->now += r->now < UINT32_MAX / 2;
+    if (past >= 2 * period)
+        return (struct row){ .id = r.id, .at_ms = now_ms };
+    if (past >= period)
+        return (struct row){ .id = r.id, .at_ms = r.at_ms + period, .before = r.now };
+    return r;
+}
+
+static struct crowd_count count(const struct crowd *c, const struct row *r, msec_t now_ms)
+{
+    msec_t left = r->at_ms + c->period_ms - now_ms;
+
+    left = left > c->period_ms ? c->period_ms : left;
     return (struct crowd_count){
         .now = r->now,
         .all = r->now + r->before,
-        .lately = r->now + (uint32_t)((uint64_t)r->before * (uint64_t)(period_ms - past) / period_ms),
+        .lately = r->now + (uint32_t)((uint64_t)r->before * (uint64_t)left / c->period_ms),
     };
+}
+
+/* The row of its set with the least to lose. */
+static struct row *give_up(struct crowd *c, uint64_t id, msec_t now_ms)
+{
+    struct row *set = set_of(c, id), *least = NULL;
+    uint32_t lost = 0;
+
+    for (unsigned i = 0; i < WAYS; i++) {
+        struct row r = aged(c, set[i], now_ms);
+        uint32_t all = r.now + r.before;
+
+        if (least == NULL || all < lost || (all == lost && set[i].at_ms < least->at_ms)) {
+            least = &set[i];
+            lost = all;
+        }
+    }
+    return least;
+}
+
+struct crowd_count crowd_add(struct crowd *c, uint64_t id, msec_t now_ms)
+{
+    struct row *r = find(c, id);
+
+    assert(id != 0);
+    if (r != NULL) {
+        *r = aged(c, *r, now_ms);
+    } else {
+        r = give_up(c, id, now_ms);
+        *r = (struct row){ .id = id, .at_ms = now_ms };
+    }
+    r->now += r->now < UINT32_MAX / 2;
+    return count(c, r, now_ms);
+}
+
+struct crowd_count crowd_look(const struct crowd *c, uint64_t id, msec_t now_ms)
+{
+    const struct row *r = find(c, id);
+    struct row now = r != NULL ? aged(c, *r, now_ms) : (struct row){ .id = id, .at_ms = now_ms };
+
+    return count(c, &now, now_ms);
 }
 
 bool crowd_knows(const struct crowd *c, uint64_t id)
 {
-    const struct row *set = set_of(c, id);
-
-    for (unsigned i = 0; i < WAYS; i++)
-        if (set[i].id == id)
-            return true;
-    return false;
+    return find(c, id) != NULL;
 }

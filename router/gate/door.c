@@ -8,6 +8,7 @@
 #include "common/base/text.h"
 
 #define PEOPLE    (1u << 15) /* prefixes, of a queue each */
+#define WALKS     (1u << 13)
 #define USED      (1u << 15)
 #define MINUTE_MS 60000u
 #define SECOND_MS 1000u
@@ -21,10 +22,11 @@ int door_init(struct door *d, const uint8_t secret[32], const uint8_t *key, cons
     if (other != NULL)
         challenge_key_make(&d->keys.other, other);
     hmac256_key(&d->hash, secret, 32);
-    d->people = crowd_new(PEOPLE);
-    d->used = crowd_new(USED);
+    d->people = crowd_new(PEOPLE, MINUTE_MS);
+    d->walks = crowd_new(WALKS, SECOND_MS);
+    d->used = crowd_new(USED, MINUTE_MS);
     d->puzzles = puzzles_new(secret);
-    if (d->people != NULL && d->used != NULL && d->puzzles != NULL)
+    if (d->people != NULL && d->walks != NULL && d->used != NULL && d->puzzles != NULL)
         return 0;
     door_fini(d);
     return SQ_ENOMEM;
@@ -38,9 +40,10 @@ void door_fini(struct door *d)
         free((void *)(uintptr_t)val);
     map_fini(&d->queues);
     crowd_free(d->people);
+    crowd_free(d->walks);
     crowd_free(d->used);
     puzzles_free(d->puzzles);
-    d->people = d->used = NULL;
+    d->people = d->walks = d->used = NULL;
     d->puzzles = NULL;
 }
 
@@ -90,34 +93,59 @@ static uint32_t in_this_second(struct door_queue *q, msec_t now_ms)
     return ++q->in_second;
 }
 
-/* More than is usual, ten and a hundred times of it. */
-static unsigned level_of(uint64_t n, uint64_t usual)
+/* From so many times what is usual on a prefix pays twice as much. */
+static const uint32_t steps[] = { 2, 4, 8, 24 };
+
+static unsigned steps_of(uint64_t n, uint64_t usual)
 {
-    return usual == 0 || n <= usual ? 0 : n <= 10 * usual ? 1 : n <= 100 * usual ? 2 : 3;
+    unsigned i = 0;
+
+    while (i < ARRAY_LEN(steps) && n >= steps[i] * usual)
+        i++;
+    return i;
 }
 
-unsigned door_level(struct door *d, const struct door_ask *a)
+/* Raises *steps to what this row makes. True: the join is one too many to be free. */
+static bool is_many(struct door *d, const struct door_ask *a, unsigned i, unsigned *most)
+{
+    uint64_t width = i == 0 ? 1 : DOOR_SITE, per_address = a->queue->challenge_per_address;
+    struct crowd_count c = crowd_look(d->people, a->rows[i], a->now_ms);
+
+    *most = (unsigned)u64_max(*most, steps_of(c.all, width * (per_address != 0 ? per_address : DOOR_USUAL)));
+    return per_address != 0 && c.lately >= width * per_address;
+}
+
+unsigned door_level(struct door *d, struct door_ask *a)
 {
     const struct map_queue *q = a->queue;
-    uint32_t second = in_this_second(queue_of(d, q->id), a->now_ms);
-    struct crowd_count c = crowd_add(d->people, hash_two(d, a->prefix, q->id), MINUTE_MS, a->now_ms);
-    unsigned level = level_of(c.lately, q->challenge_per_address), told = a->told;
+    unsigned level = a->told, most = 0;
+    uint32_t second;
 
-    assert(q->challenge_mode != CHALLENGE_OFF);
-    if (a->site != a->prefix) {
-        c = crowd_add(d->people, hash_two(d, a->site, q->id), MINUTE_MS, a->now_ms);
-        level = (unsigned)u64_max(level, level_of(c.lately, (uint64_t)DOOR_SITE * q->challenge_per_address));
-    }
-    if (told == 0 && (q->challenge_mode == CHALLENGE_ON || level_of(second, q->challenge_from) > 0))
-        told = 1;
-    return (unsigned)u64_min(u64_max(level, told), DOOR_LEVELS);
+    a->rows[0] = a->rows[1] = 0;
+    if (q->challenge_mode == CHALLENGE_OFF && level == 0)
+        return 0;
+    second = q->challenge_mode != CHALLENGE_OFF ? in_this_second(queue_of(d, q->id), a->now_ms) : 0;
+    if (q->challenge_mode == CHALLENGE_ON || (q->challenge_from != 0 && second > q->challenge_from))
+        level = (unsigned)u64_max(level, 1);
+    a->rows[0] = hash_two(d, a->prefix, q->id);
+    a->rows[1] = a->site != a->prefix ? hash_two(d, a->site, q->id) : 0;
+    for (unsigned i = 0; i < 2 && a->rows[i] != 0; i++)
+        if (is_many(d, a, i, &most))
+            level = (unsigned)u64_max(level, 1);
+    return level == 0 ? 0 : (unsigned)u64_min(u64_max(level, 1 + most), DOOR_LEVELS);
+}
+
+void door_count(struct door *d, const struct door_ask *a)
+{
+    for (unsigned i = 0; i < 2 && a->rows[i] != 0; i++)
+        (void)crowd_add(d->people, a->rows[i], a->now_ms);
 }
 
 unsigned door_rank(const struct door_ask *a, unsigned level)
 {
-    uint32_t keys = a->queue->challenge_keys != 0 ? a->queue->challenge_keys : DOOR_AUTO_KEYS;
+    uint64_t keys = a->queue->challenge_keys != 0 ? a->queue->challenge_keys : DOOR_AUTO_KEYS;
 
-    return puzzle_rank((uint64_t)keys << (level - 1));
+    return puzzle_rank(u64_min(keys << (level - 1), u64_max(2 * keys, DOOR_MOST_KEYS)));
 }
 
 size_t door_challenge(struct door *d, const struct door_ask *a, const struct challenge_terms *t, unsigned level,
@@ -126,7 +154,7 @@ size_t door_challenge(struct door *d, const struct door_ask *a, const struct cha
     unsigned rank = door_rank(a, level);
     msec_t second = a->now_ms / SECOND_MS;
     uint64_t walk = hash_two(d, a->site, UINT64_MAX); /* no queue has that id */
-    uint32_t step = crowd_add(d->people, walk, SECOND_MS, second * SECOND_MS).now;
+    uint32_t step = crowd_add(d->walks, walk, second * SECOND_MS).now;
     const struct puzzle *p = NULL;
     char id[CHALLENGE_ID_LEN];
 
@@ -144,7 +172,7 @@ size_t door_challenge(struct door *d, const struct door_ask *a, const struct cha
 
 bool door_spares(struct door *d, uint64_t seg, uint32_t number, msec_t now_ms)
 {
-    return crowd_add(d->used, hash_two(d, seg, number), MINUTE_MS, now_ms).all <= DOOR_USES;
+    return crowd_add(d->used, hash_two(d, seg, number), now_ms).all <= DOOR_USES;
 }
 
 /* First of its prefix in this minute; it may come again, since answers get lost. */
@@ -153,7 +181,7 @@ static bool has_waited(struct door *d, const struct door_ask *a, int64_t end_s, 
     if (!a->patient || a->wall_s < end_s - CHALLENGE_LIFE_S + DOOR_PATIENCE_S)
         return false;
     return crowd_knows(d->used, challenge) ||
-           crowd_add(d->people, hash_two(d, a->site, UINT64_MAX - 1), MINUTE_MS,
+           crowd_add(d->people, hash_two(d, a->site, UINT64_MAX - 1),
                      a->now_ms / MINUTE_MS * MINUTE_MS).now == 1;
 }
 
@@ -174,7 +202,7 @@ enum challenge_state door_check(struct door *d, const struct door_ask *a, const 
     bool waited = s == CHALLENGE_UNSOLVED && has_waited(d, a, of->end_s, challenge);
 
     if (s == CHALLENGE_GOOD || waited) {
-        if (crowd_add(d->used, challenge, MINUTE_MS, a->now_ms).all <= DOOR_USES) {
+        if (crowd_add(d->used, challenge, a->now_ms).all <= DOOR_USES) {
             tell_once(d, a->queue->id);
             *(waited ? &d->waited : &d->refused[CHALLENGE_GOOD]) += 1;
             return CHALLENGE_GOOD;

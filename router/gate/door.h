@@ -7,6 +7,12 @@
  * has 256 of these, DOOR_SITE times as often. Difficulty is
  * a rank of puzzles.h: twice the work from level to level.
  *
+ * The more a prefix takes the more it pays: from 2, 4, 8 and 24 times as many as are usual on, twice the
+ * work each time. Usual are per_address, or DOOR_USUAL where it is 0. What counts is this minute of the
+ * prefix and the one before, both whole: the price rises at once, and falls when a minute was quieter.
+ * Joins that are free and challenges that are given count, so that nobody gathers cheap ones; the answer
+ * to a challenge does not count again, nor does whoever needs none (claims).
+ *
  * Within a prefix, or a /48, each ask gets a puzzle of its own, PUZZLES a second at most. */
 #ifndef SEGQ_DOOR_H
 #define SEGQ_DOOR_H
@@ -17,8 +23,11 @@
 #include "router/gate/challenge.h"
 #include "router/gate/crowd.h"
 
-#define DOOR_LEVELS   3u   /* 1: as the queue's cost says; each has twice the work */
-#define DOOR_SITE    8u
+#define DOOR_LEVELS   5u   /* 1: as the queue's cost says; each has twice the work */
+#define DOOR_SITE     2u
+#define DOOR_USUAL    3u   /* joins of a prefix in a minute, if per_address does not say it */
+/* A slow phone tries so many while a challenge lives: beyond it no prefix pays more than twice the cost. */
+#define DOOR_MOST_KEYS 131072u
 #define DOOR_AUTO_KEYS 8192u /* keys that are tried at most, cost auto, level 1 */
 /* Whoever cannot work waits for so long, and then brings the challenge back as it is: one of a prefix
  * in a minute is let in. */
@@ -34,7 +43,8 @@ struct door_queue { /* joins of a queue, with a challenge or without */
 
 struct door {
     struct challenge_keys keys;
-    struct crowd *people; /* owned: joins and asks of prefixes */
+    struct crowd *people; /* owned: joins and asks of prefixes, in a minute */
+    struct crowd *walks;  /* owned: puzzles that a site has had in this second */
     struct crowd *used;   /* owned */
     struct puzzles *puzzles; /* owned */
     struct map queues;    /* id -> struct door_queue, owned */
@@ -47,19 +57,22 @@ struct door {
 
 struct door_ask {
     const struct map_queue *queue;
-    uint32_t told;    /* level that the manager has told; 0: off */
+    uint32_t told;    /* level that the manager has told, or a suspect has; 0: off */
     uint64_t prefix;  /* limit_prefix() */
     uint64_t site;    /* limit_site() */
     bool patient;     /* a page asks: to have waited will do */
     msec_t now_ms;    /* monotonic */
     int64_t wall_s;
+    uint64_t rows[2]; /* set by door_level(): names of prefix and site in its table; 0: it does not count */
 };
 
 /* secret: random, of this process; key, other (NULL: none): of the cluster. SQ_ENOMEM. */
 SQ_CHECK int door_init(struct door *d, const uint8_t secret[32], const uint8_t *key, const uint8_t *other);
 void door_fini(struct door *d);
-/* Counts a join. 0: it needs nothing; else the level of its challenge. */
-unsigned door_level(struct door *d, const struct door_ask *a);
+/* 0: it needs nothing; else the level of its challenge. Counts the join for the queue, not for its prefix. */
+unsigned door_level(struct door *d, struct door_ask *a);
+/* Counts it for its prefix: it goes in for nothing, or gets a challenge. After door_level(). */
+void door_count(struct door *d, const struct door_ask *a);
 unsigned door_rank(const struct door_ask *a, unsigned level); /* rank of its puzzles */
 /* A fresh challenge; 0: the prefix asks too fast, or there is no memory. */
 size_t door_challenge(struct door *d, const struct door_ask *a, const struct challenge_terms *t, unsigned level,

@@ -38,7 +38,7 @@ struct suspects *suspects_new(void)
     if (s == NULL)
         return NULL;
     s->set = calloc(SETS, sizeof(*s->set));
-    s->polled = crowd_new(POLLED);
+    s->polled = crowd_new(POLLED, POLLED_MS);
     if (s->set != NULL && s->polled != NULL)
         return s;
     suspects_free(s);
@@ -153,7 +153,7 @@ void suspects_polled(struct suspects *s, const struct suspect_of *of, uint64_t s
 {
     uint64_t ticket = (seg << 32 ^ number) * 0x9e3779b97f4a7c15u | 1;
 
-    if (find(s, of->queue, of->prefix) != NULL && crowd_add(s->polled, ticket, POLLED_MS, now_ms).all == 1)
+    if (find(s, of->queue, of->prefix) != NULL && crowd_add(s->polled, ticket, now_ms).all == 1)
         suspects_count(s, of, SUSPECT_POLLS, now_ms);
 }
 

@@ -1,6 +1,7 @@
 /* bench_challenge.c: what a challenge costs a router, and what it costs its solver; JSON, nanoseconds.
  *
  *   bench_challenge [--quick]
+ *   bench_challenge --solve        lines "NONCE SALT PREFIX" (hex): to each "COUNTER KEY", by our library
  *
  *   ask     a join is judged and gets a challenge; puzzles are made as a flood makes them
  *   forged  an answer of the right form, not signed by us; stale: signed, but its time is over
@@ -43,11 +44,14 @@ static double now_ns(void)
 static double asks(unsigned n)
 {
     double t = now_ns();
+    unsigned level;
 
     for (unsigned i = 0; i < n; i++) {
         ask.now_ms = 5000 + i / 50;
         ask.prefix = ask.site = 1 + i % 10000;
-        text_n = door_challenge(&door, &ask, &terms, door_level(&door, &ask), text);
+        level = door_level(&door, &ask);
+        door_count(&door, &ask);
+        text_n = door_challenge(&door, &ask, &terms, level, text);
         if (text_n == 0)
             die("an ask got no challenge");
     }
@@ -106,6 +110,35 @@ static double try_openssl(unsigned times, const struct puzzle *p)
     return (now_ns() - t) / times;
 }
 
+static void read_hex(uint8_t out[16], const char *hex)
+{
+    if (sodium_hex2bin(out, 16, hex, 32, NULL, NULL, NULL) != 0)
+        die("--solve: no hex");
+}
+
+static int solve_all(void)
+{
+    char nonce[33], salt_hex[33], prefix_hex[33], hex[65];
+    uint8_t password[20], salt[16], prefix[16], key[32];
+
+    while (scanf("%32s %32s %32s", nonce, salt_hex, prefix_hex) == 3) {
+        uint32_t counter = 0;
+
+        read_hex(password, nonce);
+        read_hex(salt, salt_hex);
+        read_hex(prefix, prefix_hex);
+        do {
+            uint32_t big = __builtin_bswap32(counter++);
+
+            memcpy(password + 16, &big, 4);
+            pbkdf2_256(key, password, sizeof(password), salt, sizeof(salt), CHALLENGE_ROUNDS);
+        } while (memcmp(key, prefix, sizeof(prefix)) != 0);
+        printf("%u %s\n", counter - 1, sodium_bin2hex(hex, sizeof(hex), key, sizeof(key)));
+        fflush(stdout);
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     unsigned n = argc > 1 && strcmp(argv[1], "--quick") == 0 ? 2000 : 50000;
@@ -117,6 +150,8 @@ int main(int argc, char **argv)
 
     if (sodium_init() < 0 || door_init(&door, secret, secret, NULL) < 0)
         die("no memory");
+    if (argc > 1 && strcmp(argv[1], "--solve") == 0)
+        return solve_all();
     asked = asks(n);
     p = puzzles_get(door.puzzles, 0, 1, 1);
     text_n = challenge_write(text, &door.keys.first, &terms, id, p, WALL_S + CHALLENGE_LIFE_S);

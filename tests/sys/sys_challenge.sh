@@ -104,6 +104,13 @@ join "$R" login 10.7.7.3
 check_eq "the third of a network in a minute pays" "$(status)" 428
 join "$R" login 10.7.8.3
 check_eq "another network does not" "$(status)" 201
+keys() { curl -s "${LOOKS[@]}" -H "X-Forwarded-For: $1" "$R/q/login" | sed -n 's/.*"keys":\([0-9]*\).*/\1/p'; }
+for ((i = 0; i < 7; i++)); do join "$R" login 10.7.7.1; done
+check_eq "the more a network takes the more it pays" "$(keys 10.7.7.9)" 4096
+ctl challenge login on >/dev/null
+wait_for 10 "by hand all pay" asked "$R" login 10.7.9.9
+check_eq "another network still the least" "$(keys 10.7.9.8)" 1024
+ctl challenge login auto >/dev/null
 
 # ---- a good pass spares a few joins, not all
 ctl queue set shop state=open release_per_s=50 >"$DIR/out" || give_up "shop does not open"
@@ -124,7 +131,8 @@ check_eq "it is worth three joins a minute" "$got" " 201 201 201 428"
 ctl queue set shop challenge.mode=off suspects=reject suspects_from=5 >"$DIR/out" || give_up "no suspects"
 pose() { join "$R" shop 203.0.113.9 -A 'Mozilla/5.0 (X11)'; }
 is_suspect() { pose && [ "$(status) $(code)" = "429 suspect_network" ]; }
-pose
+free() { join "$R" shop 203.0.113.9 && [ "$(status)" = 201 ]; }
+wait_for 10 "without a challenge a network joins freely" free
 token=$(field token <"$DIR/answer")
 wait_for 10 "joins that say to be a browser and are none make a network a suspect" is_suspect
 shows() { ctl suspects shop >"$DIR/out" && grep -q '^203\.0\.113\.0/24 *shop' "$DIR/out"; }

@@ -4,6 +4,7 @@
 #include "tests/lib/solve.h"
 
 #define JOIN "/v1/queues/login/tickets"
+#define LOOKS_OF "Sec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n"
 
 static void set_up(void)
 {
@@ -135,6 +136,39 @@ Test(challenge_http, a_claim_needs_none)
     cr_expect_str_eq(str("code"), "not_eligible");
 }
 
+static uint64_t cost_of_next(const char *addr)
+{
+    static char look[100];
+
+    snprintf(look, sizeof(look), LOOKS_OF "X-Forwarded-For: %s\r\n", addr);
+    cr_expect_eq(call_with("GET", "/q/login?return=/x", look, ""), 200, "%s", got);
+    return strstr(got, "\"keys\":") != NULL ? strtoul(strstr(got, "\"keys\":") + 7, NULL, 10) : 0;
+}
+
+/* A place is asked for once, and paid for once: five asks are five. */
+Test(challenge_http, neither_answers_nor_claims_raise_the_price)
+{
+    char payload[200], body[1000], lines[3000];
+
+    for (unsigned i = 0; i < 5; i++) {
+        cr_assert_eq(join("10.0.0.1", "", ""), 428, "%s", got);
+        snprintf(lines, sizeof(lines), "%s", solved());
+        cr_expect_eq(join("10.0.0.1", lines, ""), 201, "%s", got);
+    }
+    cr_expect_eq(cost_of_next("10.0.0.1"), 1024, "the sixth");
+    challenged.mode = CHALLENGE_AUTO;
+    challenged.per_address = 100;
+    send_map(5, 6, QUEUE_OPEN, false);
+    UNTIL(routes_version(w.r->routes) == 6);
+    snprintf(payload, sizeof(payload), "{\"aud\":\"login\",\"lane\":\"vip\",\"exp\":%lld}",
+             (long long)router_wall_s() + 60);
+    snprintf(body, sizeof(body), "{\"claim\":\"%s\"}",
+             claim_text("{\"alg\":\"HS256\",\"kid\":\"shop\"}", payload, NULL));
+    for (unsigned i = 0; i < 100; i++)
+        cr_assert_eq(join("10.2.0.1", "", body), 201, "%s", got);
+    cr_expect_eq(join("10.2.0.1", "", ""), 201, "%s", got);
+}
+
 /* Where the rules of bypass name its address; a header that anybody can write is none. */
 Test(challenge_http, an_address_of_a_rule_needs_none)
 {
@@ -219,7 +253,7 @@ Test(challenge_http, an_answer_of_the_secret_before_is_for_its_key_only)
 
 /* ---- the page ---- */
 
-#define LOOKS "Sec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\nX-Forwarded-For: 10.0.0.1\r\n"
+#define LOOKS LOOKS_OF "X-Forwarded-For: 10.0.0.1\r\n"
 #define FORM "Sec-Fetch-Site: same-origin\r\nContent-Type: application/x-www-form-urlencoded\r\nX-Forwarded-For: 10.0.0.1\r\n"
 
 /* The challenge in the page's data. */

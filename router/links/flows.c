@@ -203,7 +203,7 @@ static void retry(struct router *r, struct rflow *rf)
     rflow_step(r, rf);
 }
 
-void rflow_map_changed(struct router *r)
+void rflow_retry_waiting(struct router *r)
 {
     size_t n = r->waiting.n; /* flows that must wait again go to the end */
 

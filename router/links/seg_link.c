@@ -254,7 +254,10 @@ static bool on_refused(struct node_link *n, const struct msg_error *m, uint64_t 
 
 static void on_up(struct node_link *n)
 {
-    feed_up(container_of(n, struct seg_link, n));
+    struct seg_link *l = container_of(n, struct seg_link, n);
+
+    feed_up(l);
+    rflow_retry_waiting(l->s->r);
 }
 
 static void on_lost(struct node_link *n, bool was_up)

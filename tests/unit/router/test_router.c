@@ -380,7 +380,10 @@ Test(router, a_poll_whose_link_broke_is_asked_again)
     rpc_free(w.seg);
     w.seg = NULL;
     w.hold = false;
+    UNTIL(!router_is_ready(w.r) && w.r->waiting.n == 1);
     start_segment(addr);
+    UNTIL(router_is_ready(w.r));
+    cr_expect_eq(w.r->waiting.n, 0, "asked as the link comes up, not when a pause of its own is over");
     UNTIL((more(), strstr(got, "\"position\":9") || strstr(got, "queue_unavailable")));
     cr_expect(strstr(got, "\"position\":9"), "%s", got);
     cr_expect_geq(w.r->counts.lost, 1);

@@ -107,6 +107,8 @@ struct drop_req {
 };
 /* heir_hash: it leaves unless its pass was handed out: a place of several (flow/places.h). */
 #define DROP_UNLESS_ADMITTED UINT64_MAX
+/* heir_hash: it leaves unless a later join was answered with it: a fresh place of a join that failed. */
+#define DROP_UNLESS_FOUND (UINT64_MAX - 1)
 
 enum drop_state {
     DROP_OK,
@@ -114,7 +116,7 @@ enum drop_state {
     DROP_MOVED,
     DROP_UNKNOWN,
     DROP_GONE,   /* heir_hash: it was over already, as these two */
-    DROP_INSIDE, /* released: nothing is done */
+    DROP_INSIDE, /* released, or found: nothing is done */
     DROP_NAMED,  /* another subject: nothing is done */
     DROP_NSTATES
 };

@@ -42,8 +42,13 @@ static void begin_one(struct places_call *c, struct rflow *rf, unsigned i)
     case PLACES_GIVE_UP:
         flow_give_up(&rf->flow, r->routes, t, now);
         break;
-    case PLACES_LOSE:
     case PLACES_LEAVE:
+        if (c->joins && (c->subject_len > 0 || c->key.n > 0)) { /* another try, or device, may have found it */
+            flow_give_back(&rf->flow, r->routes, t, now);
+            break;
+        }
+        /* fall through */
+    case PLACES_LOSE:
         flow_leave(&rf->flow, r->routes, t, now);
         break;
     default:
@@ -102,8 +107,8 @@ static void ask_all(struct places_call *c)
     }
 }
 
-/* All or none: what was joined leaves again, but not what an earlier call with the same key has joined.
- * True: there is something to undo. */
+/* All or none: what was joined leaves again, but not what an earlier call of the same person or key has
+ * joined, or another one has found meanwhile. True: there is something to undo. */
 static bool undo(struct places_call *c)
 {
     c->p.step = PLACES_LEAVE;

@@ -196,7 +196,14 @@ void flow_leave(struct flow *f, struct routes *r, const struct token *t, msec_t 
 void flow_give_up(struct flow *f, struct routes *r, const struct token *t, msec_t now_ms)
 {
     start(f, FLOW_LEAVE, *t, now_ms);
-    f->spares = true;
+    f->spares = SPARES_ADMITTED;
+    next_poll(f, r, now_ms);
+}
+
+void flow_give_back(struct flow *f, struct routes *r, const struct token *t, msec_t now_ms)
+{
+    start(f, FLOW_LEAVE, *t, now_ms);
+    f->spares = SPARES_FOUND;
     next_poll(f, r, now_ms);
 }
 
@@ -399,7 +406,7 @@ void flow_drop_ans(struct flow *f, struct routes *r, const struct drop_ans *a, m
         if (f->step != REPLACE_NONE)
             replace_dropped(f, r, (enum drop_state)a->state, now_ms);
         else
-            flow_end(f, a->state == DROP_INSIDE ? FLOW_INSIDE : FLOW_OK);
+            flow_end(f, a->state == DROP_INSIDE || a->state == DROP_NAMED ? FLOW_INSIDE : FLOW_OK);
         break;
     case DROP_BUSY:
         flow_wait_fence(f, now_ms);

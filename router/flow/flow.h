@@ -58,6 +58,12 @@ enum flow_result {
     FLOW_NAMED,      /* 403 not_eligible: it has another subject than the join */
 };
 
+enum spares { /* what a leave spares; then FLOW_INSIDE */
+    SPARES_NONE,
+    SPARES_ADMITTED,
+    SPARES_FOUND, /* a place that a later join has found */
+};
+
 enum replace_step { /* steps.h draws them */
     REPLACE_NONE,
     REPLACE_STAY,
@@ -97,7 +103,7 @@ struct flow {
     bool old_gone;          /* with `reason` */
     node_no old_node;       /* node that has said that the older ticket does not wait (any more) */
     uint8_t undone;         /* REPLACE_UNDO: enum flow_result: its end */
-    bool spares;            /* leave: only unless it was admitted; then FLOW_INSIDE */
+    uint8_t spares;         /* leave: enum spares */
     /* session */
     uint8_t command; /* enum sess_command */
     int64_t until_s; /* extend: the end that is asked for; then: the end of the session. Use:
@@ -128,6 +134,8 @@ void flow_poll(struct flow *f, struct routes *r, struct replicas *known, const s
 void flow_leave(struct flow *f, struct routes *r, const struct token *t, msec_t now_ms);
 /* A leave of a ticket that was not admitted. */
 void flow_give_up(struct flow *f, struct routes *r, const struct token *t, msec_t now_ms);
+/* A leave of a fresh ticket with a name, of a join that failed; but not if a later join has found it. */
+void flow_give_back(struct flow *f, struct routes *r, const struct token *t, msec_t now_ms);
 /* The leave of a ticket of which `known` has heard (leaves.h) begins at a node that has not heard of
  * it since it is reached. *i: as leaves_next(). False: there is no further one. */
 bool flow_leave_again(struct flow *f, struct routes *r, struct replicas *known, uint32_t *i,
@@ -176,8 +184,10 @@ static inline const struct token *flow_ticket(const struct flow *f)
 /* FLOW_ASK: the subject of the ticket that replaces the one that a drop names; 0: none does. */
 static inline uint64_t flow_heir(const struct flow *f)
 {
-    if (SQ_UNLIKELY(f->spares))
+    if (SQ_UNLIKELY(f->spares == SPARES_ADMITTED))
         return DROP_UNLESS_ADMITTED;
+    if (SQ_UNLIKELY(f->spares == SPARES_FOUND || f->step == REPLACE_UNDO))
+        return DROP_UNLESS_FOUND;
     return f->step == REPLACE_LEAVE || f->step == REPLACE_CLEAR ? f->token.subject_hash : 0;
 }
 

@@ -111,6 +111,14 @@ const struct subject *subjects_by_ticket(const struct subjects *s, struct ticket
     return i != TICKET_IDX_NONE ? &s->v[i] : NULL;
 }
 
+void subjects_found(struct subjects *s, struct ticket_id id)
+{
+    uint32_t i = s->n > 0 ? ticket_idx_find(&s->by_ticket, s->v, id) : TICKET_IDX_NONE;
+
+    if (i != TICKET_IDX_NONE)
+        s->v[i].fresh = false;
+}
+
 void subjects_del_known(struct subjects *s, struct ticket_id id)
 {
     struct subject gone;

@@ -17,6 +17,7 @@ struct subject {
     uint32_t issued_s;
     uint8_t client;
     uint8_t len;
+    bool fresh;    /* the join that took it alone knows of it, as far as this process can tell */
     uint64_t hash; /* keyed, by the router */
     char *text;    /* owned, not 0-terminated; NULL: a free record, hash = next free */
 };
@@ -44,6 +45,8 @@ bool subjects_has(const struct subjects *s, uint64_t hash);
 const struct subject *subjects_by_name(const struct subjects *s, uint64_t hash,
                                        const char *text, size_t len);
 const struct subject *subjects_by_ticket(const struct subjects *s, struct ticket_id id);
+/* A later join is answered with it: it is fresh no more. */
+void subjects_found(struct subjects *s, struct ticket_id id);
 void subjects_del_known(struct subjects *s, struct ticket_id id);
 /* Unknown: nothing. Most lines have no subjects: then a leave shall cost nothing here. */
 static inline void subjects_del(struct subjects *s, struct ticket_id id)

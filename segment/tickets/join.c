@@ -90,6 +90,8 @@ static bool append_existing(struct segtab *t, const struct seg *g,
     }
     if (SQ_UNLIKELY(is_alien(r, x)))
         a->position = APPEND_ALIEN;
+    else
+        subjects_found(&s.seg->b.subjects, s.id);
     return true;
 }
 
@@ -100,6 +102,7 @@ static int remember(struct seg *g, const struct append_req *r, const struct appe
         .issued_s = a->issued_s,
         .client = r->client,
         .len = r->subject_len,
+        .fresh = true,
         .hash = r->subject_hash,
         .text = (char *)(uintptr_t)r->subject, /* only read */
     };

@@ -33,6 +33,8 @@ struct world {
     uint64_t last_reg_version;
     bool hold; /* the node does what it is asked, but never answers */
     bool sealed;
+    seg_id refused;      /* the node takes no joins to it; 0: none */
+    uint64_t heir;       /* heir_hash of the last leave */
     uint32_t poll_ms;  /* that is told; 0 = 3000 */
     uint32_t moved;    /* so many before each have gone */
     enum gone_reason ends; /* all are over; 0: none is */
@@ -212,6 +214,10 @@ static void append(const struct append_req *q, struct append_ans *a)
                                .poll_after_ms = 1000,
                                .no_place = (uint8_t)w.no_place,
                                .position = w.no_place == NO_PLACE_NONE ? w.appends + 1 : 0 };
+    if (q->seg == w.refused) {
+        *a = (struct append_ans){ .state = APPEND_BUSY };
+        return;
+    }
     w.appends++;
     w.last_append = *q;
     snprintf(w.last_subject, sizeof(w.last_subject), "%.*s", (int)q->subject_len,
@@ -302,6 +308,7 @@ static bool answer_drop(const struct msg_drop *q, struct msg *out)
     static struct drop_ans a[MSG_BATCH_MAX];
 
     w.drops += q->n;
+    w.heir = q->req[q->n - 1].heir_hash;
     out->type = MSG_DROP_ANS;
     out->drop_ans = (struct msg_drop_ans) { q->n, a };
     return true;

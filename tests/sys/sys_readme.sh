@@ -279,6 +279,8 @@ type_in "suspects, typed" '`bypass`, or sign claims.' "$ctl"
 page=docs/game.md
 type_in "several queues, typed" "## Several queues at once" "$ctl"
 said "  two places" '"queue": *"north","state".*"queue": *"south","state"'
+type_in "  and by a claim" "**One person, one group.**" "$ctl"
+said "  two places, too" '"queue": *"north","state".*"queue": *"south","state"'
 page=docs/requests.md
 type_in "an offer, typed" "## One task in several queues" "$ctl; 1s|^|AUTH='Authorization: Bearer $(task_token)'; |"
 page=docs/rehearse.md

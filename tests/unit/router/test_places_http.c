@@ -85,6 +85,23 @@ Test(places_http, the_rule_is_said_of_queues)
     second_queue = false;
 }
 
+/* Another try with that key, at another router, may have found the place: its node knows. */
+Test(places_http, a_join_that_failed_gives_back_what_nobody_else_has_found)
+{
+    static const char both_queues[] = "{\"queues\":[\"login\",\"rides\"]}", json[] = "Content-Type: application/json\r\n";
+
+    second_queue = true;
+    send_map(0, 6, QUEUE_OPEN, false);
+    UNTIL(routes_version(w.r->routes) == 6);
+    w.refused = 4;
+    cr_expect_eq(call_with("POST", "/v1/places", json, both_queues), 503, "%s", got);
+    cr_expect(w.drops == 1 && w.heir == 0, "nobody can find a place without a name");
+    cr_expect_eq(call_with("POST", "/v1/places", "Content-Type: application/json\r\nIdempotency-Key: 0123456789abcdef\r\n",
+                           both_queues), 503);
+    cr_expect(w.drops == 2 && w.heir == DROP_UNLESS_FOUND);
+    second_queue = false;
+}
+
 Test(places_http, all_groups_of_a_person_have_one_order)
 {
     static char list[4][NAME_MAX_LEN + 1] = { "d", "c", "b", "a" };

@@ -166,6 +166,22 @@ static void first_place(void)
     rig_run(r, 100);
 }
 
+/* A join of several queues that failed in another one. What a second device, or router, has found in the
+ * meantime is that one's, too; likewise what this process knows from its journal only. */
+Test(permit, a_fresh_place_is_given_back_unless_another_join_has_found_it)
+{
+    first_place();
+    cr_expect_eq(leave_for(0, 2, 0, DROP_UNLESS_FOUND), DROP_OK);
+    rig_run(r, 100);
+    first_place();
+    cr_assert_eq(join(0, 2), APPEND_EXISTING, "the other device");
+    cr_expect_eq(leave_for(0, 2, 1, DROP_UNLESS_FOUND), DROP_INSIDE);
+    cr_expect_eq(join(0, 2), APPEND_EXISTING, "it is still there");
+    cr_expect_eq(leave_for(0, 2, 1, DROP_UNLESS_FOUND), DROP_INSIDE);
+    cr_expect_eq(leave_for(0, 2, 1, 0), DROP_OK, "whoever leaves, leaves");
+    cr_expect_eq(leave_for(0, 2, 1, DROP_UNLESS_FOUND), DROP_INSIDE);
+}
+
 /* The second node keeps the subject's share: it need not ask, the first one does. */
 Test(permit, a_replacement_may_have_the_old_tickets_subject)
 {

@@ -35,11 +35,11 @@ SEGMENT_C := $(filter-out %/main.c,$(wildcard segment/*/*.c))
 TASK_C := $(filter-out %/main.c,$(wildcard task/*/*.c))
 OUT_C := $(wildcard task/out/*.c) task/calls/verdict.c task/calls/told.c
 CTL_C := $(wildcard queuemng/ctl/*.c queuemng/ctl_*/*.c)
-DEF_C := $(addprefix queuemng/policy/,def_kind.c queue_def.c budget_def.c endpoint_def.c endpoint_url.c pool_def.c route_def.c schedule.c) queuemng/access/tokens.c
+DEF_C := $(addprefix queuemng/policy/,def_kind.c queue_def.c budget_def.c addresses.c endpoint_def.c pool_def.c schedule.c) queuemng/access/tokens.c
 REHEARSE_C := $(wildcard rehearse/*.c)
 QUEUEMNG_C := $(filter-out %/main.c $(CTL_C),$(wildcard queuemng/*/*.c))
 # What a rehearsal takes of the processes.
-PLAYED_C := queuemng/policy/release.c queuemng/policy/eta_lane.c queuemng/policy/region.c segment/line/segq.c segment/line/block.c
+PLAYED_C := queuemng/policy/release.c queuemng/policy/eta_lane.c queuemng/policy/joins.c segment/line/segq.c segment/line/block.c
 SWARM_C := $(wildcard tests/bench/swarm/*.c)
 PAGE_FILES := $(sort $(wildcard deploy/page/*.html deploy/page/*.css deploy/page/*.js deploy/page/*.json)) clients/js/segq.js clients/js/segq_events.js
 DASH_FILES := $(sort $(wildcard deploy/dashboard/*.html deploy/dashboard/*.css deploy/dashboard/*.js))

@@ -3,7 +3,7 @@
 #ifndef SEGQ_REHEARSE_REGIONS_H
 #define SEGQ_REHEARSE_REGIONS_H
 
-#include "queuemng/policy/region.h"
+#include "queuemng/policy/joins.h"
 #include "rehearse/night.h"
 
 struct world {

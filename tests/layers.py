@@ -111,10 +111,8 @@ ROOMS = {
     "queuemng/chain": (PURE, CALM + ["common/config", "queuemng/policy", "queuemng/state"]),
     "queuemng/release": (PURE, CALM + ["common/config", "queuemng/policy", "queuemng/state", "queuemng/chain"]),
     "queuemng/tasks": (PURE, CALM + ["common/config", "common/recur", "queuemng/policy", "queuemng/state", "queuemng/release"]),
-    "queuemng/nodes": (PURE, CALM + ["queuemng/policy", "queuemng/state", "queuemng/chain",
-                                     "queuemng/release"]),
     "queuemng/core": (PURE, CALM + ["common/config", "common/recur", "queuemng/policy", "queuemng/state",
-                                    "queuemng/chain", "queuemng/release", "queuemng/nodes",
+                                    "queuemng/chain", "queuemng/release",
                                     "queuemng/tasks"]),
     "queuemng/store": (MIXED, ["common/base", "common/journal", "common/net", "common/redis"]),
     "queuemng/monitor": (MIXED, ["common/base", "common/net", "common/http", "queuemng/policy"]),
@@ -145,7 +143,7 @@ SHELL = {
 # Headers of libraries, and who may include them.
 FOREIGN = {
     r"\.pb-c\.h": r"common/wire/codec_\w+\.[ch]",
-    r"<yaml\.h": r"(common/config/cfg_yaml|queuemng/ctl_view/yaml)\.c",
+    r"<yaml\.h": r"(common/config/cfg_yaml|queuemng/ctl_view/columns)\.c",
     r"event2/": r"common/net/\w+\.[ch]|queuemng/(monitor|ctl|ctl_ask)/\w+\.[ch]",
     r"hiredis": r"common/redis/redis_(conn|ans)\.[ch]",
     r"curl/": r"task/out/\w+\.[ch]|queuemng/ctl_ask/http\.c",

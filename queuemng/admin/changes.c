@@ -16,8 +16,8 @@
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/net/ev.h"
+#include "queuemng/admin/answers.h"
 #include "queuemng/admin/definitions.h"
-#include "queuemng/admin/path_names.h"
 
 #define LOG_MODULE "audit"
 #define WHO_MAX      64

@@ -7,7 +7,7 @@
 
 #include "common/supervisor/program.h"
 #include "queuemng/admin/task_figures.h"
-#include "queuemng/process/steps.h"
+#include "queuemng/process/manager.h"
 
 #define INT(x) ((json_int_t)(x))
 

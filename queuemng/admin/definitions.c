@@ -8,7 +8,7 @@
 #include "queuemng/policy/endpoint_def.h"
 #include "queuemng/policy/pool_def.h"
 #include "queuemng/policy/queue_def.h"
-#include "queuemng/process/steps.h"
+#include "queuemng/process/manager.h"
 #include "queuemng/state/records.h"
 
 json_t *admin_def_json(const void *def, const struct cfg_key *keys, uint64_t version)

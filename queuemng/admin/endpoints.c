@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "common/config/near.h"
+#include "queuemng/admin/answers.h"
 #include "queuemng/admin/definitions.h"
-#include "queuemng/admin/path_names.h"
 #include "queuemng/policy/pool_def.h"
-#include "queuemng/process/steps.h"
+#include "queuemng/process/manager.h"
 
 static void pause(struct admin_call *c, const struct endpoint_def *old, bool on)
 {

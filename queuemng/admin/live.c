@@ -13,7 +13,7 @@
 #include "queuemng/admin/cluster.h"
 #include "queuemng/admin/dashboard.h"
 #include "queuemng/admin/definitions.h"
-#include "queuemng/process/steps.h"
+#include "queuemng/process/manager.h"
 
 #define QUEUES_MAX   200 /* shown in the list */
 #define SEGMENTS_MAX 300 /* segments of a lane: the first ones, where the releases are */

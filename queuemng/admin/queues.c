@@ -10,7 +10,7 @@
 
 #include "common/ticket/preview.h"
 #include "queuemng/admin/definitions.h"
-#include "queuemng/process/steps.h"
+#include "queuemng/process/manager.h"
 
 #define RELEASE_MAX 1000000000u
 

@@ -1,5 +1,5 @@
-/* sign_in.h: sessions of the dashboard: a cookie in exchange for a token, so that no script has the token,
- * nor an address.
+/* sign_in.h: tokens of the admin API in a running manager, and sessions of the dashboard: a cookie in
+ * exchange for a token, so that no script has the token, nor an address.
  *
  *   segq_admin=NAME.PRINT.ID.BEGAN.END.MAC   HttpOnly; SameSite=Strict; Secure behind https
  *
@@ -12,7 +12,7 @@
  * since another port of the host is the same site, all calls but GET want a header, too, which a
  * foreign page cannot set (X-Segq-Dashboard), as no answer of ours allows it.
  *
- * Whom a proxy has signed in (service/api.c) needs no session, and gets none.
+ * Whom a proxy has signed in (service/routes.c) needs no session, and gets none.
  *
  * A sign-out takes the cookie from the browser, and this manager remembers ID (of the last thousand): a
  * copy, or one that a POST brings back that was under way, is good for nothing. It does so until a
@@ -22,6 +22,20 @@
 #define SEGQ_MNG_SIGN_IN_H
 
 #include "queuemng/admin/answers.h"
+
+/* The file of tokens in a running manager: read at its start, again at HUP and by a call; and
+ * what a bearer is told about itself. */
+
+/* Fills mng_service.root, .tokens and .proxy_secret. */
+SQ_CHECK int mng_tokens_start(struct mng_service *s, struct err *e);
+/* A file that is refused leaves the old tokens; log, /healthz and dashboard say so. */
+SQ_CHECK int mng_tokens_reload(struct mng_service *s, struct err *e);
+/* admin_proxy_secret_file; an error: the secret from before stays. */
+SQ_CHECK int mng_proxy_secret_read(struct mng_service *s, struct err *e);
+void mng_tokens_end(struct mng_service *s);
+
+void admin_tokens_reload(struct admin_call *c); /* POST /v1/admin/tokens/reload */
+void admin_whoami(struct admin_call *c);        /* GET /v1/admin/whoami */
 
 #define SIGN_IN_MOST_S (12 * 3600)
 

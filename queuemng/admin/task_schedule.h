@@ -3,7 +3,7 @@
 #ifndef SEGQ_QUEUEMNG_ADMIN_TASK_SCHEDULE_H
 #define SEGQ_QUEUEMNG_ADMIN_TASK_SCHEDULE_H
 
-#include "queuemng/admin/path_names.h"
+#include "queuemng/admin/answers.h"
 #include "queuemng/admin/walk.h"
 
 /* .../task-queues/QUEUE/tasks/schedules/NAME[/run] */

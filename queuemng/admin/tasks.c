@@ -7,8 +7,8 @@
 
 #include "common/task/call.h"
 #include "common/task/state.h"
+#include "queuemng/admin/answers.h"
 #include "queuemng/admin/endpoints.h"
-#include "queuemng/admin/path_names.h"
 #include "queuemng/admin/task_body.h"
 #include "queuemng/admin/task_json.h"
 #include "queuemng/admin/task_schedule.h"

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "queuemng/admin/path_names.h"
-#include "queuemng/core/rebind.h"
-#include "queuemng/process/steps.h"
+#include "queuemng/admin/answers.h"
+#include "queuemng/core/orders.h"
+#include "queuemng/process/manager.h"
 
 #define WAIT_MS    4000 /* segqctl waits for longer */
 #define TRACES_MAX 16   /* at the same time: operators are few */

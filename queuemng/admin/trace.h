@@ -7,7 +7,7 @@
 
 /* text: a token, or "<segment>-<number>" */
 void admin_trace(struct admin_call *c);
-/* POST /v1/admin/tickets/{ticket}/rebind: the next device that shows it takes it over (core/rebind.h) */
+/* POST /v1/admin/tickets/{ticket}/rebind: the next device that shows it takes it over (core/orders.h) */
 void admin_rebind(struct admin_call *c);
 /* A node's answer. */
 void mng_trace_answer(struct mng_service *s, const char *node, const struct msg_why_ans *a);

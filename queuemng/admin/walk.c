@@ -6,11 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/task/queue_name.h"
 #include "common/task/payload.h"
+#include "common/task/queue_name.h"
 #include "queuemng/admin/changes.h"
 #include "queuemng/admin/task_body.h"
-#include "queuemng/admin/task_export.h"
 #include "queuemng/admin/task_json.h"
 
 #define WAIT_MS   4000 /* segqctl waits for longer */

@@ -7,7 +7,6 @@
 #include "common/base/log.h"
 #include "queuemng/chain/lifecycle.h"
 #include "queuemng/chain/move.h"
-#include "queuemng/chain/rebuild.h"
 #include "queuemng/chain/reconcile.h"
 #include "queuemng/state/node.h"
 #include "queuemng/state/out.h"

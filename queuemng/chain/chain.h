@@ -18,7 +18,7 @@
  *
  * Until then nobody is released from it, nor from behind it; it is in no move. Afterwards it
  * absorbs others like any segment, but stays where it is: its table of places is its node's.
- * If one is lost before the draw, its people bring it back first (rebuild.h), and all numbers
+ * If one is lost before the draw, its people bring it back first (lifecycle.h), and all numbers
  * that it may have given are drawn; after it, the new node is told the draw at once. */
 #ifndef SEGQ_QUEUEMNG_CHAIN_CHAIN_H
 #define SEGQ_QUEUEMNG_CHAIN_CHAIN_H

@@ -1,5 +1,5 @@
 /* lifecycle.h: the life of one segment in its lane's chain: made, reported by its node, lost
- * with it, removed; and of a queue: made, emptied, gone for good.
+ * with it, rebuilt, removed; and of a queue: made, emptied, gone for good.
  *
  * Nothing here waits for an answer: what its node should do about it is noted (state/queue.h) and
  * ordered by chain/reconcile.c until a report shows it. */
@@ -41,5 +41,22 @@ void queue_free(struct mng *m, struct mqueue *q);
 void segs_forget(struct mng *m, struct mlane *l);
 /* For good: nodes, store and routers are told, and it is freed. */
 void queue_gone(struct mng *m, struct mqueue *q);
+
+/* Rebuilding: ids of segments whose node is gone with everything are opened on another node, and the people who hold tokens bring them back (PROTOCOL.md section 15).
+ *
+ *   seg_lost --> lost --a node has room--> opened there, empty --time--> like any other
+ *                  '--its node is back, with it--> as if nothing had been
+ *
+ * Segments that a lost one had absorbed become segments of their own again: a token's number says
+ * nothing about the order among the numbers of another segment, but the aliases of a segment
+ * are kept in the order of its line. */
+
+/* Opens its lost segments on nodes with room. */
+void lane_rebuild(struct mng *m, struct mlane *l);
+/* Makes the segments that s has absorbed segments of their own again, behind it, to be rebuilt;
+ * only_missing: only those that its node has not confirmed. */
+void seg_unmerge(struct mng *m, struct mseg *s, bool only_missing);
+/* The node of a lost segment reports it. false: the report does not fit the chain. */
+bool seg_take_back(struct mng *m, struct mseg *s, const struct seg_status *st, bool full);
 
 #endif

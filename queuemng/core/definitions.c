@@ -4,17 +4,17 @@
 #include <assert.h>
 #include <string.h>
 
+#include "queuemng/core/mng.h"
 #include "queuemng/core/monitors.h"
 #include "queuemng/core/queues.h"
-#include "queuemng/core/mng.h"
 #include "queuemng/release/budgets.h"
 #include "queuemng/state/defined.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/queue.h"
 #include "queuemng/state/state.h"
-#include "queuemng/tasks/call_routes.h"
 #include "queuemng/tasks/endpoints.h"
 #include "queuemng/tasks/pools.h"
+#include "queuemng/tasks/targets.h"
 
 /* x: the object that has the definition */
 typedef int (*define_fn)(struct mng *m, void *x, const void *def, struct err *e); /* NULL: a new one */

@@ -9,8 +9,7 @@
 #include "common/base/versions.h"
 #include "common/ticket/moved.h"
 #include "queuemng/chain/lifecycle.h"
-#include "queuemng/nodes/directory.h"
-#include "queuemng/state/meters.h"
+#include "queuemng/core/segment_nodes.h"
 #include "queuemng/state/defined.h"
 #include "queuemng/state/marks.h"
 #include "queuemng/state/node.h"
@@ -18,9 +17,10 @@
 #include "queuemng/state/records.h"
 #include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"
-#include "queuemng/tasks/call_routes.h"
+#include "queuemng/state/tasks.h"
 #include "queuemng/tasks/pools.h"
 #include "queuemng/tasks/records.h"
+#include "queuemng/tasks/targets.h"
 
 static int bad(const char *key, struct err *e)
 {

@@ -11,7 +11,6 @@
 #include "queuemng/chain/move_state.h"
 #include "queuemng/core/map.h"
 #include "queuemng/release/credit.h"
-#include "queuemng/release/opening.h"
 #include "queuemng/release/pop.h"
 #include "queuemng/state/marks.h"
 #include "queuemng/state/node.h"

@@ -16,7 +16,6 @@
 #define SEGQ_QUEUEMNG_CORE_MNG_H
 
 #include "queuemng/core/definitions.h"
-#include "queuemng/core/discovery.h"
 #include "queuemng/core/load.h"
 #include "queuemng/core/monitors.h"
 #include "queuemng/core/orders.h"
@@ -25,8 +24,8 @@
 #include "queuemng/core/task_view.h"
 #include "queuemng/core/tick.h"
 #include "queuemng/core/view.h"
-#include "queuemng/policy/eta_lane.h"
 #include "queuemng/policy/endpoint_def.h"
+#include "queuemng/policy/eta_lane.h"
 #include "queuemng/policy/pool_def.h"
 #include "queuemng/policy/queue_def.h"
 #include "queuemng/state/out.h"

@@ -5,17 +5,15 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "queuemng/release/budgets.h"
 #include "queuemng/chain/lifecycle.h"
 #include "queuemng/chain/reconcile.h"
 #include "queuemng/core/mng.h"
+#include "queuemng/release/budgets.h"
 #include "queuemng/release/credit.h"
-#include "queuemng/release/opening.h"
 #include "queuemng/release/pop.h"
 #include "queuemng/state/node.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/queue.h"
-#include "queuemng/state/slots.h"
 #include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/pools.h"

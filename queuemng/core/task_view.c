@@ -6,7 +6,7 @@
 #include "common/task/queue_name.h"
 #include "queuemng/release/budgets.h"
 #include "queuemng/state/defined.h"
-#include "queuemng/state/slots.h"
+#include "queuemng/state/queue.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/table.h"
 #include "queuemng/tasks/targets.h"

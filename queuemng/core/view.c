@@ -5,14 +5,13 @@
 #include <string.h>
 
 #include "queuemng/chain/move_state.h"
-#include "queuemng/nodes/liveness.h"
+#include "queuemng/core/segment_nodes.h"
 #include "queuemng/release/eta.h"
 #include "queuemng/release/pop.h"
 #include "queuemng/release/shadow.h"
 #include "queuemng/state/node.h"
 #include "queuemng/state/queue.h"
 #include "queuemng/state/segment.h"
-#include "queuemng/state/slots.h"
 #include "queuemng/state/state.h"
 
 /* By slots it has no effect. */

@@ -4,7 +4,7 @@
 #define SEGQ_QUEUEMNG_CORE_VIEW_H
 
 #include "common/wire/msg_segment_manager.h"
-#include "queuemng/policy/flood.h"
+#include "queuemng/policy/joins.h"
 #include "queuemng/state/out.h"
 
 struct eta_errors;

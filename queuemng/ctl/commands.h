@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "queuemng/ctl_ask/round_trip.h"
-#include "queuemng/ctl_view/risk_view.h"
+#include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/policy/def_kind.h"
 
 /* A member of the request, made of the words behind the names in the path, one after the other,

@@ -4,7 +4,7 @@
 #define SEGQ_CTL_CONFIRM_H
 
 #include "queuemng/ctl_ask/round_trip.h"
-#include "queuemng/ctl_view/risk_view.h"
+#include "queuemng/ctl_view/answer_view.h"
 
 /* CTL_OK: go on; never with --dry-run, which prints the consequences. sentence: about them, and
  * o (ctl_say()); name: to be typed. */

@@ -16,8 +16,8 @@
 #include "common/task/rules.h"
 #include "queuemng/ctl_ask/def_change.h"
 #include "queuemng/ctl_view/answer_view.h"
+#include "queuemng/ctl_view/columns.h"
 #include "queuemng/ctl_view/text.h"
-#include "queuemng/ctl_view/yaml.h"
 
 #define PATH_BYTES 768 /* a queue and a key, each character encoded; and the end */
 

@@ -1,4 +1,4 @@
-/* columns.h: answers as rows in columns, and colours. Pure, but for one switch of the process:
+/* columns.h: answers as rows in columns, in colours; or as YAML. Pure, but for one switch of the process:
  * whether there are colours at all.
  *
  * A view is a list of columns: the head, and a sentence about a row (a JSON object; text.h), or
@@ -11,6 +11,9 @@
 #ifndef SEGQ_CTL_COLUMNS_H
 #define SEGQ_CTL_COLUMNS_H
 
+#include <jansson.h>
+
+#include "common/base/buf.h"
 #include "queuemng/ctl_view/text.h"
 
 #define TABLE_COLS 16
@@ -82,5 +85,9 @@ void colour_put(struct buf *b, enum colour colour, const char *text);
 
 /* Writes rates in units: "100000/minute,2000000/day"; "any". */
 void view_unit_rates(struct buf *b, const json_t *row, const char *path);
+
+/* Writes a document as YAML, by libyaml, its members in their order: what is no text as YAML 1.1 reads it
+ * is quoted. False: no memory. */
+SQ_CHECK bool yaml_put(struct buf *b, const json_t *doc);
 
 #endif

@@ -10,7 +10,6 @@
 #include "queuemng/policy/endpoint_def.h"
 #include "queuemng/policy/pool_def.h"
 #include "queuemng/policy/queue_def.h"
-#include "queuemng/policy/route_def.h"
 
 static int budget_check(const void *def, struct err *e)
 {

@@ -6,7 +6,7 @@
 
 #include "common/task/queue_name.h"
 #include "common/wire/msg_task_manager.h"
-#include "queuemng/policy/endpoint_url.h"
+#include "queuemng/policy/addresses.h"
 
 #define DAY_MS         86400000.0
 #define LIFE_MAX       (400 * DAY_MS)

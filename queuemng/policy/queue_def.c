@@ -6,7 +6,7 @@
 
 #include "common/task/rules.h"
 #include "common/wire/msg_router_manager.h"
-#include "queuemng/policy/endpoint_url.h"
+#include "queuemng/policy/addresses.h"
 
 #define DAY_MS 86400000.0
 

@@ -2,7 +2,6 @@
 #ifndef SEGQ_QUEUEMNG_PROCESS_CONFIG_H
 #define SEGQ_QUEUEMNG_PROCESS_CONFIG_H
 
-#include "queuemng/policy/route_def.h"
 #include "common/config/cfg_check.h"
 #include "queuemng/monitor/monitor.h"
 #include "queuemng/policy/endpoint_def.h"

@@ -4,7 +4,7 @@
  * look at.
  *
  * Blame: peers whose messages the core did not survive. A core that cannot note down a step is
- * begun anew (steps.h). If that is due to a message, its sender says it again as soon as it has
+ * begun anew (manager.h). If that is due to a message, its sender says it again as soon as it has
  * registered with the next core, and nothing else is done any more. So a peer whose message was the
  * last of BLAME_TIMES cores within a minute is dropped: its links are closed for ten minutes, and
  * everybody else is served. Counted by peer: without memory any message may be the one too many, and

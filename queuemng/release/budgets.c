@@ -5,10 +5,9 @@
 
 #include "common/base/log.h"
 #include "queuemng/state/defined.h"
-#include "queuemng/state/meters.h"
 #include "queuemng/state/queue.h"
-#include "queuemng/state/slots.h"
 #include "queuemng/state/state.h"
+#include "queuemng/state/tasks.h"
 
 #define LEAVES_MORE_MS 10000 /* time by which the lease of a call is longer than its deadline */
 

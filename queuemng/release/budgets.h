@@ -3,7 +3,7 @@
  *
  * A queue of people could use what it lets in, and could let in, by its own limits; an endpoint what
  * its nodes say. What nodes may be using of an endpoint counts until they say that less is in force
- * (tasks/endpoints.h); who may be inside counts until the pass is over (state/slots.h). Only what is left
+ * (tasks/endpoints.h); who may be inside counts until the pass is over (state/queue.h). Only what is left
  * of the whole is given: at each moment the sum of both is within the budget, but for people whom an
  * operator lets in by hand, or with `passthrough`. */
 #ifndef SEGQ_QUEUEMNG_RELEASE_BUDGETS_H

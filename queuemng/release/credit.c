@@ -9,7 +9,6 @@
 #include "queuemng/state/out.h"
 #include "queuemng/state/queue.h"
 #include "queuemng/state/segment.h"
-#include "queuemng/state/slots.h"
 #include "queuemng/state/state.h"
 
 #define CREDIT_WARM_MS  10000

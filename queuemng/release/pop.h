@@ -38,4 +38,11 @@ void idle_figures(struct mng *m, struct mqueue *q);
  * second later. */
 void queue_figures_now(struct mng *m, struct mqueue *q);
 
+/* Queues open and close by the clock: the phases of policy/schedule.h are put into effect. */
+
+/* Takes its new definition. */
+void sched_set(struct mng *m, struct mqueue *q);
+/* second: look for schedules again. */
+void sched_tick(struct mng *m, bool second);
+
 #endif

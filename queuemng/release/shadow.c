@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "queuemng/state/queue.h"
-#include "queuemng/state/slots.h"
 #include "queuemng/state/state.h"
 
 /* Two neighbours become one, as of the earlier time. */

@@ -1,9 +1,11 @@
-/* routes.h: the paths of the admin API in one table: method, path, the role that it needs, and where
- * the queue or pool is that the bearer must be for. One check, before any handler. */
+/* routes.h: the admin API of /v1/admin, and the dashboard's files: paths in one table: method, path, the
+ * role that it needs, and where the queue or pool is that the bearer must be for. One check, before any
+ * handler. */
 #ifndef SEGQ_QUEUEMNG_SERVICE_ROUTES_H
 #define SEGQ_QUEUEMNG_SERVICE_ROUTES_H
 
-#include "queuemng/access/bearer.h"
+#include "common/http/admin.h"
+#include "queuemng/access/tokens.h"
 #include "queuemng/admin/answers.h"
 
 enum route_about { /* the part of the cluster that a bearer must be for */
@@ -29,8 +31,7 @@ struct route {
 extern const struct route routes[];
 extern const size_t n_routes;
 
-/* Answers, or refuses: 403, 404, 405, and at a standby what leads to the leader. path: behind
- * /v1/admin/; c->who is known. */
-void route_call(struct admin_call *c, const char *path);
+/* struct admin_opts.handler; ctx: struct mng_service. */
+void admin_api(void *ctx, const struct admin_req *q, struct admin_ans *a);
 
 #endif

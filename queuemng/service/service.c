@@ -12,19 +12,18 @@
 #include "common/task/url.h"
 #include "common/wire/codec.h"
 #include "queuemng/admin/dashboard.h"
-#include "queuemng/admin/tokens.h"
+#include "queuemng/admin/sign_in.h"
 #include "queuemng/admin/trace.h"
 #include "queuemng/admin/walk.h"
 #include "queuemng/process/manager.h"
-#include "queuemng/process/steps.h"
-#include "queuemng/service/api.h"
 #include "queuemng/service/metrics.h"
+#include "queuemng/service/routes.h"
 #include "queuemng/service/term.h"
 #include "queuemng/store/store_file.h"
 
 #define LOG_MODULE "manager"
 
-/* Asks name servers for the targets with `discover` while this manager leads (core/discovery.h).: a question per name;
+/* Asks name servers for the targets with `discover` while this manager leads (core/monitors.h).: a question per name;
  * its answer is a step of the core. */
 struct question {
     struct list_node in; /* mng_service.names */

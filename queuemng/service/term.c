@@ -15,7 +15,7 @@
 #include "common/base/log.h"
 #include "common/recur/zones.h"
 #include "queuemng/policy/def_kind.h"
-#include "queuemng/process/steps.h"
+#include "queuemng/process/manager.h"
 
 #define LOG_MODULE "manager"
 

@@ -1,6 +1,6 @@
 /* marks.h: which numbers of a segment were released when. A node tells nobody of a release
  * before it is stored here; if the node is gone with everything, this tells who is inside
- * (chain/rebuild.c).
+ * (chain/lifecycle.c).
  *
  * Releases of a lane are a log of rows, several stored together under mark/QUEUE/LANE/N, and
  * dropped when no pass of them can be good any more: then only how far each segment was

@@ -33,8 +33,8 @@ struct mnode { /* a segment node, for ever known by its name */
     bool given_up;      /* silent for lost_after: its segments were given up */
     bool unreached;     /* node_is_reached() was false when routers were told last */
     bool draining;
-    bool retired;       /* drained and gone; nodes/liveness.h */
-    bool came;          /* has registered, since this manager leads or before; nodes/directory.h */
+    bool retired;       /* drained and gone; core/segment_nodes.h */
+    bool came;          /* has registered, since this manager leads or before; core/segment_nodes.h */
     bool member;        /* member of the directory */
     int64_t past_opening_ms;    /* opening that its clock was past when ours was not; 0: not seen */
     msec_t down_ms;     /* since when there is no link */
@@ -113,7 +113,7 @@ void note_refusal(struct mng *m, const char *node, const struct msg_error *g);
  *
  * It is the emptiest by memory, in steps of one percent; beside its neighbour in the chain only
  * if the others are clearly fuller (a machine that goes should not take a long run of the
- * line with it), or outside the region in which most people join (policy/region.h); then the one with
+ * line with it), or outside the region in which most people join (policy/joins.h); then the one with
  * fewest segments, so that many small queues spread. */
 struct mnode *place_pick(struct mng *m, const struct mseg *near,
                          const struct mnode *except, int64_t opens_ms);

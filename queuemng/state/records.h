@@ -8,10 +8,10 @@
  *                 the pre-queue, how many drew places, the seed of their draw],
  *                 aliases [from, to, capacity, mark], the longest told interval;
  *                 flushed, lost [how many were inside then, until when]
- *   directory     the nodes that keep the directory of subjects (nodes/directory.c), and its
+ *   directory     the nodes that keep the directory of subjects (core/segment_nodes.c), and its
  *                 version
  *   sched/ID      which of its opening and closing times have come, the seed of its draw; moved: tickets
- *                 that change their device (core/rebind.h)
+ *                 that change their device (core/orders.h)
  *   mark/ID/LANE/N  releases [segment, from, end, wall clock, again] (state/marks.c)
  *
  * The rest is rebuilt from what the nodes report. What a newer version adds to a record, or as

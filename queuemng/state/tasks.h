@@ -6,16 +6,19 @@
 #ifndef SEGQ_QUEUEMNG_STATE_TASKS_H
 #define SEGQ_QUEUEMNG_STATE_TASKS_H
 
-#include "common/recur/meter.h"
+#include <jansson.h>
+
 #include "common/base/list.h"
 #include "common/base/map.h"
+#include "common/config/cfg.h"
+#include "common/recur/meter.h"
+#include "common/task/rules.h"
 #include "common/task/waits.h"
 #include "common/wire/msg_task_manager.h"
 #include "queuemng/policy/claim.h"
 #include "queuemng/policy/endpoint_def.h"
 #include "queuemng/policy/pool_def.h"
 #include "queuemng/policy/release.h"
-#include "queuemng/policy/route_def.h"
 #include "queuemng/state/node.h"
 
 struct mpool;
@@ -45,7 +48,7 @@ struct mpart {
     bool opened;             /* some time its owner said that it has it; stored */
     bool confirmed;          /* said so on its present link */
     msec_t told_ms;          /* PART_OPEN, as things are now; 0: not yet */
-    struct mtask_node *to;   /* ref; it is on its way to this one; NULL: on none (moves.h) */
+    struct mtask_node *to;   /* ref; it is on its way to this one; NULL: on none (tasks/parts.h) */
     uint64_t to_epoch;       /* which that one is to have */
     msec_t begun_ms;         /* when the move began, as this manager knows */
     msec_t both_ms;          /* when both nodes of the move were last there */
@@ -113,7 +116,7 @@ struct mshare { /* a node's share of an endpoint */
     struct list_node in;
 };
 
-struct mname { /* name of a target with `discover` (tasks/discovery.h) */
+struct mname { /* name of a target with `discover` (policy/addresses.h) */
     char *url;   /* url of that target; owned */
     struct discovered d;
     bool was_url; /* the only url of before: calls to an address of it may be under way */
@@ -176,5 +179,21 @@ struct mtasks {
 #define each_task_node(m, n) list_each_of(&(m)->tasks.nodes, struct mtask_node, in, n)
 #define each_mpart(p, x)     for (struct mpart *x = (p)->part; x < (p)->part + (p)->n; x++)
 #define each_gone(m, g)      list_each_of(&(m)->tasks.gone, struct mgone, in, g)
+
+/* Calendar windows of rates in units, of an endpoint, of a target, of a budget: as they are stored,
+ * and as they go on where rates change. Which node gets how much: tasks/endpoint_tell.h. */
+
+struct mng;
+
+/* Rates become others: each window goes on, at whatever place it is now; one that was not there begins. from: place
+ * of each before; UNIT_RATES_MAX: it had none. */
+void meters_move(struct meter *meter, const struct cfg_list *was, const struct cfg_list *rates, size_t *from);
+/* Units that a node was given go with them, from that place on. */
+void meters_move_given(struct mshare *s, const size_t *from, size_t first);
+bool meters_any(const struct cfg_list *rates);
+/* SQ_EINVAL: a zone of them is not known here. */
+SQ_CHECK int meters_known(const struct mng *m, const struct cfg_list *rates, struct err *e);
+json_t *meters_json(const struct meter *meter, const struct cfg_list *rates); /* NULL: it has none */
+void meters_load(struct meter *meter, const json_t *j);
 
 #endif

@@ -1,5 +1,6 @@
 /* store.h: where queuemng keeps what it must not forget, as keys and values: files of its own
- * machine (store_file.h; one manager), or Redis (redis_store.h; several). Shell.
+ * machine (store_file.h; one manager), or Redis (redis_store.h; several). And such pairs in memory,
+ * which both have (pure). Shell.
  *
  * A put is noted; store_sync() hands over what was noted and answers with a number; it is
  * kept when store_done() has reached that number: with files at once, with Redis when Redis
@@ -8,7 +9,28 @@
 #define SEGQ_STORE_H
 
 #include "common/base/err.h"
-#include "queuemng/store/kv.h"
+#include "common/base/map.h"
+
+/* Keys and values, as text, by key, in memory. A manager has some thousand small
+ * ones. Owns copies of both. */
+struct kv_pair {
+    char *key, *val; /* owned; val NULL: deleted (the slot stays for now, for the probing) */
+};
+struct kv {
+    struct map by_key; /* hash of the key (probed by +1) -> index in v */
+    struct kv_pair *v;
+    size_t n, cap;
+    size_t live;         /* keys that have a value */
+    uint64_t text_bytes; /* bytes of their keys and values */
+};
+
+void kv_init(struct kv *p);
+void kv_fini(struct kv *p);
+SQ_CHECK int kv_set(struct kv *p, const char *key, const char *val); /* SQ_ENOMEM */
+void kv_del(struct kv *p, const char *key);
+/* Every pair, in no order; stops at the first result < 0 and returns it. */
+typedef int (*kv_fn)(void *ctx, const char *key, const char *val);
+SQ_CHECK int kv_each(const struct kv *p, kv_fn fn, void *ctx);
 
 struct store_counts {
     uint64_t keys, bytes;

@@ -1,7 +1,7 @@
 /* store_file.h: the manager's store in files of its own machine: one manager per folder. Shell.
  *
  * A key-value log on the journal (common/journal/journal.h) in DIR/store, mode `fsync`; in
- * memory there is every pair (kv.h), so a snapshot never reads a file. Record types:
+ * memory there is every pair (store.h), so a snapshot never reads a file. Record types:
  *
  *   PUT   key, 0, the last bytes of the value     DEL   key, 0
  *   MORE  bytes of the value of the PUT that follows: a value may be longer than a record

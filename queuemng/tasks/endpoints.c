@@ -7,14 +7,12 @@
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "queuemng/release/budgets.h"
-#include "queuemng/state/meters.h"
 #include "queuemng/state/state.h"
-#include "queuemng/tasks/call_routes.h"
+#include "queuemng/state/tasks.h"
 #include "queuemng/tasks/endpoint_tell.h"
 #include "queuemng/tasks/pools.h"
 #include "queuemng/tasks/table.h"
 #include "queuemng/tasks/targets.h"
-#include "queuemng/tasks/windows.h"
 
 #define LEASE_OVER_MS 10000 /* a call's lease ends so long after its deadline */
 

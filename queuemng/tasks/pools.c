@@ -8,38 +8,13 @@
 #include "common/task/queue_name.h"
 #include "common/task/url.h"
 #include "queuemng/state/defined.h"
-#include "queuemng/state/meters.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
-#include "queuemng/tasks/moves.h"
+#include "queuemng/state/tasks.h"
+#include "queuemng/tasks/parts.h"
 #include "queuemng/tasks/table.h"
 
 #define LOG_MODULE "tasks"
-
-/* Shares without a partition get one. */
-static bool fill(struct mng *m, struct mpool *p)
-{
-    for (uint32_t i = 0; i < p->n; i++) {
-        if (p->part[i].no != 0)
-            continue;
-        if (part_set(m, p, i, m->tasks.next_part, NULL, 0, false) < 0)
-            return false;
-        m->tasks.next_part++;
-    }
-    pool_put_later(m, p);
-    task_map_changed(m);
-    return true;
-}
-
-void part_renew(struct mng *m, struct mpart *x)
-{
-    struct mpool *p = x->pool;
-
-    part_move_forget(m, x);
-    part_unset(m, x);
-    if (!fill(m, p))
-        m->out->box.failed = true;
-}
 
 /* ---- definitions ----------------------------------------------------------------- */
 
@@ -57,7 +32,7 @@ static int pool_make(struct mng *m, const struct pool_def *d, struct err *e)
     p = defined_new(m, DEF_POOL, d);
     if (p != NULL)
         p = pool_fill(m, p, (uint32_t)d->partitions);
-    if (p == NULL || !fill(m, p)) {
+    if (p == NULL || !parts_fill(m, p)) {
         if (p != NULL)
             pool_free(m, p);
         return err_set(e, SQ_ENOMEM, "pool %s: out of memory", d->match);

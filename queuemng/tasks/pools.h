@@ -23,8 +23,6 @@ SQ_CHECK int pool_takes_calls(const struct mng *m, const char *queue, const char
  * it is to be. */
 SQ_CHECK int pools_push_auth(const struct mng *m, const struct endpoint_def *changed, const struct def_turn *t,
                              struct err *e);
-/* Replaces a lost partition: its tasks are gone, the share gets another one, which nobody has yet. */
-void part_renew(struct mng *m, struct mpart *p);
 
 /* Each tick: the rate of a pool with limits by metrics is shared out among the owners of its partitions.
  *

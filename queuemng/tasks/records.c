@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "queuemng/state/meters.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/records.h"
 #include "queuemng/state/state.h"
+#include "queuemng/state/tasks.h"
 #include "queuemng/tasks/table.h"
 #include "queuemng/tasks/targets.h"
 

@@ -1,4 +1,5 @@
-/* targets.h: the targets of an endpoint that has several, at the manager.
+/* targets.h: where calls go: the targets of an endpoint that has several, at the manager; and routes
+ * to endpoints (policy/endpoint_def.h).
  *
  * To shares, task nodes and breakers a target is what an endpoint is: a struct mendpoint of its own,
  * "gen#3", with a url, slots that are divided among the nodes (tasks/endpoints.h), and, at each node,
@@ -15,6 +16,7 @@
 #define SEGQ_QUEUEMNG_TASKS_TARGETS_H
 
 #include "common/base/err.h"
+#include "queuemng/state/state.h"
 #include "queuemng/state/tasks.h"
 
 struct mng;
@@ -48,5 +50,15 @@ struct mendpoint *bearer_next(const struct mng *m, const struct mendpoint *x);
 struct json_t *targets_json(const struct mendpoint *x, struct json_t *(*shares)(const struct mendpoint *t));
 /* Reads what a record says of a target, before targets_follow(). NULL: it is none, or no memory. */
 struct mendpoint *target_load(struct mendpoint *x, struct json_t *j);
+
+/* Routes: routers are told of them with the map of pools. */
+
+/* For core/definitions.c. Endpoints that a new one names must be there. */
+SQ_CHECK int route_define(struct mng *m, void *x, const void *def, struct err *e);
+void route_remove(struct mng *m, void *x);
+/* From the store. */
+SQ_CHECK int route_load(struct mng *m, const char *key, struct json_t *j, struct err *e);
+/* The name of a route that names the endpoint; NULL: none does. */
+const char *route_with(const struct mng *m, const char *endpoint);
 
 #endif

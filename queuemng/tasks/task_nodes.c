@@ -11,7 +11,6 @@
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/endpoints.h"
-#include "queuemng/tasks/moves.h"
 #include "queuemng/tasks/parts.h"
 #include "queuemng/tasks/pools.h"
 #include "queuemng/tasks/records.h"
@@ -77,7 +76,7 @@ void task_node_down(struct mng *m, struct mtask_node *n)
     log_warn("event=node_down node=%s partitions=%u", n->name, n->n_parts);
 }
 
-/* True, as for segment nodes (nodes/registration.c): its tasks belong to another store's managers. */
+/* True, as for segment nodes (core/segment_nodes.c): its tasks belong to another store's managers. */
 static bool is_foreign(struct mng *m, struct mtask_node *n, const struct msg_task_reg *g)
 {
     n->foreign = g->store != 0 && g->store != m->cluster_id;

@@ -2,7 +2,7 @@
  * Pure: times, randomness and what the manager has told arrive with each call.
  *
  * A join needs an answer while the manager says so (all routers' joins together, with hysteresis:
- * queuemng/policy/flood.h), once this router alone has had `from` joins of the queue in this second, or
+ * queuemng/policy/joins.h), once this router alone has had `from` joins of the queue in this second, or
  * if its address prefix (/24, /56) has joined more than per_address times in a minute, or a /48, which
  * has 256 of these, DOOR_SITE times as often. Difficulty is
  * a rank of puzzles.h: twice the work from level to level.

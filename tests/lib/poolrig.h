@@ -194,7 +194,7 @@ static inline void pr_cut(struct pr *r, int who)
     }
 }
 
-/* As process/steps.c does it: what cannot be stored is not sent, and the links are closed. */
+/* As process/manager.c does it: what cannot be stored is not sent, and the links are closed. */
 static inline void pr_flush(struct pr *r)
 {
     peer_no closed[64];

@@ -1,6 +1,6 @@
 /* lead_store.h: what one of several managers asks of their store: questions and answers on the
  * way, batches of writes, and what waits for them; queuemng/store/redis_store.c and
- * queuemng/process/steps.c without sockets. */
+ * queuemng/process/manager.c without sockets. */
 #ifndef SEGQ_SIM_LEAD_STORE_H
 #define SEGQ_SIM_LEAD_STORE_H
 

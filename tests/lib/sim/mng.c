@@ -132,7 +132,7 @@ struct mng *sim_mng(struct sim *s, struct proc **who)
 
 /* ---- a store that is at hand --------------------------------------------------------- */
 
-static void store_put(struct sim *s, const char *key, const char *val)
+static void put_stored(struct sim *s, const char *key, const char *val)
 {
     size_t i = 0;
 
@@ -153,7 +153,7 @@ static void store_put(struct sim *s, const char *key, const char *val)
     check_stored(s, key, val);
 }
 
-static void store_del(struct sim *s, const char *key)
+static void del_stored(struct sim *s, const char *key)
 {
     for (size_t i = 0; i < s->n_keys; i++) {
         if (strcmp(s->key[i], key) != 0)
@@ -180,9 +180,9 @@ void smng_say(struct sim *s, struct proc *p, const struct out_item *it)
 static void act(struct sim *s, struct proc *p, const struct mng_act *a)
 {
     if (a->kind == MNG_PUT)
-        store_put(s, a->key, a->val);
+        put_stored(s, a->key, a->val);
     else if (a->kind == MNG_DEL)
-        store_del(s, a->key);
+        del_stored(s, a->key);
     else
         smng_say(s, p, &p->mng->out->box.v[a->item]);
 }
@@ -224,7 +224,7 @@ static bool is_known(struct sim *s, const struct proc *p, peer_no peer)
            (lead_begun(p) && c != NULL && c->term[(peer - 1) % 2] == p->mng->term);
 }
 
-/* The core, before its next step; as queuemng/process/steps.c does. */
+/* The core, before its next step; as queuemng/process/manager.c does. */
 static struct mng *awake(struct sim *s, struct proc *p)
 {
     mng_forgive(p->mng->core, sim_ms(s));

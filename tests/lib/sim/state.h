@@ -6,7 +6,7 @@
 #include "common/base/buf.h"
 #include "common/base/map.h"
 #include "common/base/rng.h"
-#include "queuemng/store/kv.h"
+#include "queuemng/store/store.h"
 #include "router/flow/flow.h"
 #include "router/flow/routes.h"
 #include "segment/node/segtab.h"

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
-#include "queuemng/service/api.h"
-#include "queuemng/process/steps.h"
+#include "queuemng/process/manager.h"
 #include "queuemng/service/metrics.h"
+#include "queuemng/service/routes.h"
 #include "queuemng/service/service.h"
 
 struct rig {

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "queuemng/ctl_view/answer_view.h"
-#include "queuemng/ctl_view/risk_view.h"
 #include "tests/lib/ctl_text.h"
 
 TestSuite(ctl_answers, .init = text_begin, .fini = text_end);

@@ -8,11 +8,9 @@
 #include "queuemng/ctl/contexts.h"
 #include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl_view/columns.h"
-#include "queuemng/ctl_view/risk_view.h"
 #include "queuemng/ctl_view/status_view.h"
 #include "queuemng/ctl_view/task_view.h"
 #include "queuemng/ctl_view/top_view.h"
-#include "queuemng/ctl_view/yaml.h"
 #include "tests/lib/ctl_text.h"
 
 TestSuite(ctl_text, .init = text_begin, .fini = text_end);

@@ -4,7 +4,7 @@
 
 #include "common/base/text.h"
 #include "queuemng/core/task_view.h"
-#include "queuemng/policy/discovery.h"
+#include "queuemng/policy/addresses.h"
 
 static const struct discovery_rules rules = { 5000, 60000, 3 };
 

@@ -2,7 +2,7 @@
 #include "tests/lib/criterion.h"
 
 #include "common/base/rng.h"
-#include "queuemng/policy/flood.h"
+#include "queuemng/policy/joins.h"
 
 static struct flood f;
 static int64_t wall_ms;

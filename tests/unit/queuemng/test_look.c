@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
-#include "queuemng/logbook/events.h"
 #include "queuemng/logbook/history.h"
 #include "queuemng/logbook/op_log.h"
 

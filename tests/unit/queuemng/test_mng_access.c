@@ -11,9 +11,8 @@
 #include "common/base/log.h"
 #include "common/http/http.h"
 #include "common/supervisor/program.h"
-#include "queuemng/admin/tokens.h"
-#include "queuemng/process/steps.h"
-#include "queuemng/service/api.h"
+#include "queuemng/admin/sign_in.h"
+#include "queuemng/process/manager.h"
 #include "queuemng/service/routes.h"
 #include "queuemng/service/service.h"
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
-#include "queuemng/process/steps.h"
+#include "queuemng/process/manager.h"
 #include "queuemng/service/service.h"
 #include "queuemng/service/term.h"
 #include "queuemng/state/node.h"

@@ -2,7 +2,7 @@
 #include "tests/lib/mngmade.h"
 
 #include "queuemng/chain/chain.h"
-#include "queuemng/nodes/registration.h"
+#include "queuemng/core/segment_nodes.h"
 
 static struct made w;
 

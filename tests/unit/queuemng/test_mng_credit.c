@@ -7,7 +7,6 @@
 #include "queuemng/release/pop.h"
 #include "queuemng/state/marks.h"
 #include "queuemng/state/queue.h"
-#include "queuemng/state/slots.h"
 
 #define MAX 10
 

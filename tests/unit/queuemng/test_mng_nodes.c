@@ -4,10 +4,8 @@
 #include "queuemng/chain/chain.h"
 #include "queuemng/chain/move_state.h"
 #include "queuemng/core/map.h"
+#include "queuemng/core/segment_nodes.h"
 #include "queuemng/core/view.h"
-#include "queuemng/nodes/directory.h"
-#include "queuemng/nodes/liveness.h"
-#include "queuemng/nodes/registration.h"
 #include "queuemng/state/node.h"
 #include "queuemng/state/segment.h"
 

@@ -3,7 +3,7 @@
 #include "tests/lib/mngrig.h"
 
 #undef each_active /* of the segment node */
-#include "queuemng/core/rebind.h"
+#include "queuemng/core/orders.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/queue.h"
 

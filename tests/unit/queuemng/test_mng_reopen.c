@@ -1,8 +1,8 @@
 /* test_mng_reopen.c: lost segments are opened elsewhere, or found again. */
 #include "tests/lib/mngmade.h"
 
+#include "queuemng/chain/lifecycle.h"
 #include "queuemng/chain/move_state.h"
-#include "queuemng/chain/rebuild.h"
 #include "queuemng/state/segment.h"
 
 static struct mseg *x;

@@ -1,7 +1,7 @@
 /* test_region.c: the region in which most people join. */
 #include "tests/lib/criterion.h"
 
-#include "queuemng/policy/region.h"
+#include "queuemng/policy/joins.h"
 
 static struct region_choice x;
 static msec_t now = 1000;

@@ -1,5 +1,5 @@
 /* test_task_export.c: a task as it would be submitted again. */
-#include "queuemng/admin/task_export.h"
+#include "queuemng/admin/task_body.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 
 #include "common/base/rng.h"
 #include "common/ticket/task_token.h"
-#include "queuemng/admin/path_names.h"
+#include "queuemng/admin/answers.h"
 
 static const struct token_key key = { .mac = { 1 } };
 static struct ticket_name n;

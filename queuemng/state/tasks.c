@@ -1,5 +1,5 @@
-/* meters.c: see the header. */
-#include "queuemng/state/meters.h"
+/* tasks.c: calendar windows as they are stored, and as they go on where rates change. */
+#include "queuemng/state/tasks.h"
 
 #include <string.h>
 

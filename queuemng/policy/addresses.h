@@ -1,5 +1,5 @@
-/* discovery.h: the addresses of a name that is asked for again and again: which of them count now, and when it is
- * asked for next. Pure.
+/* addresses.h: addresses that operators give: urls and networks; and the addresses of a name that is asked for
+ * again and again: which of them count now, and when it is asked for next. Pure.
  *
  * Addresses of version 4 and 6 are two answers. One that has addresses replaces what was known of its kind, so what
  * is not in it has gone; one that has none does so only if the other has some. A server that is silent, fails, or
@@ -7,10 +7,12 @@
  * left out: those that are known stay, then the first by their text; so order, repetition and who asks make no
  * difference. It is asked for again when the least of the TTLs is over, within bounds; after a failure at the
  * lower one. */
-#ifndef SEGQ_POLICY_DISCOVERY_H
-#define SEGQ_POLICY_DISCOVERY_H
+#ifndef SEGQ_MNG_POLICY_ADDRESSES_H
+#define SEGQ_MNG_POLICY_ADDRESSES_H
 
 #include "common/base/base.h"
+#include "common/base/err.h"
+#include "common/config/cfg.h"
 
 #define DISCOVER_MOST 32 /* addresses of a version in an answer; bound of those that count */
 #define DISCOVER_ALL  (2 * DISCOVER_MOST)
@@ -52,5 +54,12 @@ bool discovered_add(struct discovered *d, const char *address);
 /* True: other addresses count than before. */
 bool discovered_hear(struct discovered *d, const struct name_answer *a, const struct discovery_rules *r,
                      msec_t now);
+
+/* Checks a url of an endpoint, a target, a proxy or a service. NULL, or what is wrong. */
+const char *endpoint_url_wrong(const char *url, bool with_path);
+/* l: char *, networks. 0, or SQ_EINVAL with a sentence: key.3: ... */
+SQ_CHECK int networks_check(const struct cfg_list *l, const char *key, struct err *e);
+/* Letters, digits, and those others. */
+bool endpoint_text_is_of(const char *p, size_t n, const char *others);
 
 #endif

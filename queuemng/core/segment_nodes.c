@@ -1,16 +1,17 @@
-/* registration.c: a node registers, and reports its segments. */
-#include "queuemng/nodes/registration.h"
+/* segment_nodes.c: nodes register, report, fall silent, are drained and go. */
+#include "queuemng/core/segment_nodes.h"
 
 #include <assert.h>
+#include <jansson.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/log.h"
 #include "queuemng/chain/chain.h"
 #include "queuemng/chain/lifecycle.h"
+#include "queuemng/chain/move.h"
 #include "queuemng/chain/move_state.h"
-#include "queuemng/chain/rebuild.h"
 #include "queuemng/chain/reconcile.h"
-#include "queuemng/nodes/directory.h"
 #include "queuemng/release/pop.h"
 #include "queuemng/state/node.h"
 #include "queuemng/state/out.h"
@@ -20,6 +21,119 @@
 #include "queuemng/state/state.h"
 
 #define LOG_MODULE "node"
+
+/* ---- the directory of subjects ---- */
+
+static void put(struct mng *m)
+{
+    json_t *v = json_array();
+
+    each_node(m, n)
+        if (n->member)
+            json_array_append_new(v, json_integer(n->no));
+    out_put_json(m, "directory", json_pack("{s:I,s:o}", "version",
+                                           (json_int_t)m->members_version, "members", v));
+}
+
+/* Members have registered: else they would be none. */
+int directory_load(struct mng *m, json_t *j)
+{
+    json_int_t version;
+    json_t *v, *no;
+    size_t i;
+
+    if (json_unpack(j, "{s:I,s:o}", "version", &version, "members", &v) < 0 || version <= 0)
+        return SQ_EPROTO;
+    m->members_version = (uint64_t)version;
+    json_array_foreach(v, i, no) {
+        json_int_t n = json_integer_value(no);
+        struct mnode *x = n > 0 && n <= MNG_NODE_NO_MAX ? node_at(m, (node_no)n) : NULL;
+
+        if (x == NULL)
+            return n > 0 && n <= MNG_NODE_NO_MAX ? SQ_ENOMEM : SQ_EPROTO;
+        x->member = x->came = true;
+    }
+    return 0;
+}
+
+static uint32_t count(const struct mng *m)
+{
+    uint32_t members = 0;
+
+    each_node(m, n)
+        members += n->member;
+    return members;
+}
+
+static void tell(struct mng *m, const struct mnode *to)
+{
+    struct arena *a = &m->out->box.mem; /* a node may be forgotten before this is sent */
+    uint32_t n = count(m);
+    struct member_row *v;
+    struct msg_members *g;
+
+    if (m->members_version == 0 || to->peer == 0 || to->foreign || !to->came)
+        return;
+    v = arena_array(a, n, sizeof(*v));
+    g = &mng_to(m, to->peer, MSG_MEMBERS)->members;
+    g->epoch = m->epoch;
+    g->version = m->members_version;
+    g->self = to->no;
+    g->v = v;
+    each_node(m, x)
+        if (v != NULL && x->member)
+            v[g->n++] = (struct member_row){ x->no, arena_strdup(a, x->name),
+                                             arena_strdup(a, x->addr) };
+}
+
+static void tell_all(struct mng *m)
+{
+    each_node(m, n)
+        tell(m, n);
+}
+
+/* Until a segment of one that is given up is opened elsewhere, it may come back with its tickets. */
+static bool is_wanted(const struct mnode *n)
+{
+    return n->came && !((n->given_up || n->draining) && n->segs.n == 0);
+}
+
+bool directory_look(struct mng *m)
+{
+    bool changed = false;
+
+    each_node(m, n) {
+        if (n->member == is_wanted(n) ||
+            (!n->member && count(m) >= MSG_MEMBERS_MAX))
+            continue;
+        n->member = !n->member;
+        changed = true;
+    }
+    if (!changed)
+        return false;
+    assert(count(m) <= MSG_MEMBERS_MAX);
+    m->members_version = u64_max(m->epoch << 24, m->members_version) + 1;
+    log_info("event=directory version=%llu members=%u",
+             (unsigned long long)m->members_version, count(m));
+    put(m);
+    tell_all(m);
+    return true;
+}
+
+/* After its NODE_OK. One that was given up becomes a member again when its report is whole:
+ * with the next tick. */
+static void directory_registered(struct mng *m, struct mnode *n, bool moved)
+{
+    n->came = true;
+    if (directory_look(m))
+        return;
+    if (moved)
+        tell_all(m); /* a member has another address */
+    else
+        tell(m, n);
+}
+
+/* ---- registration and reports ---- */
 
 void tell_foreign(struct mng *m, peer_no router)
 {
@@ -222,3 +336,124 @@ void on_seg_status(struct mng *m, struct mnode *n, const struct msg_seg_status *
     if (g->full && !g->more && !n->registered)
         node_registered(m, n);
 }
+
+
+/* ---- nodes that were drained and have gone ---- */
+
+bool is_gone(const struct mnode *n)
+{
+    return n->peer == 0 && n->segs.n == 0 && n->moves == 0;
+}
+
+static bool has_key(const struct mnode *n, const uint8_t key[32])
+{
+    if (memcmp(n->pass_key, key, 32) == 0)
+        return true;
+    for (uint32_t i = 0; i < n->other_keys.n; i++)
+        if (memcmp(n->other_keys.key[i], key, 32) == 0)
+            return true;
+    return false;
+}
+
+static msec_t longest_session_ms(const struct mng *m)
+{
+    msec_t ms = 0;
+
+    each_queue(m, q)
+        ms = ms_max(ms, queue_session_ms(&q->def));
+    return ms;
+}
+
+msec_t key_needed_ms(const struct mng *m, const struct mnode *n)
+{
+    msec_t left = n->down_ms + longest_session_ms(m) - m->now_ms;
+
+    each_node(m, x)
+        if (x != n && has_key(x, n->pass_key))
+            return 0;
+    return ms_max(left, 0);
+}
+
+msec_t node_forget_in_ms(const struct mng *m, const struct mnode *n)
+{
+    if (!n->retired)
+        return -1;
+    return ms_max(ms_max(n->down_ms + m->opts.forget_after_ms - m->now_ms, 0),
+                  key_needed_ms(m, n));
+}
+
+void node_forget(struct mng *m, struct mnode *n, const char *why)
+{
+    char key[NAME_MAX_LEN + 8];
+
+    assert(is_gone(n) && m->node[n->no - 1] == n);
+    log_info("event=node_forgotten node=%s no=%u why=%s", n->name, n->no, why);
+    n->given_up = true; /* to be no member of the directory */
+    (void)directory_look(m);
+    snprintf(key, sizeof(key), "node/%s", n->name);
+    out_del(m, key);
+    m->node[n->no - 1] = NULL;
+    node_free(n);
+    map_nodes_changed(m);
+}
+
+/* n may be freed. */
+static void node_retire_tick(struct mng *m, struct mnode *n)
+{
+    bool retired = n->draining && is_gone(n);
+
+    if (retired != n->retired) {
+        n->retired = retired;
+        map_nodes_changed(m);
+    }
+    if (node_forget_in_ms(m, n) == 0)
+        node_forget(m, n, "drained");
+}
+
+/* ---- silent nodes ---- */
+
+void node_lost(struct mng *m, struct mnode *n)
+{
+    log_error("event=node_lost node=%s silent_ms=%lld segments=%zu", n->name,
+              (long long)(m->now_ms - n->down_ms), n->segs.n);
+    n->given_up = true;
+    each_node_seg(n, s) {
+        if (!seg_is_lost(s))
+            seg_lost(m, s);
+    }
+}
+
+static void node_down_tick(struct mng *m, struct mnode *n)
+{
+    msec_t down = m->now_ms - n->down_ms;
+
+    assert(n->peer == 0 && !n->registered);
+    if (n->given_up)
+        return;
+    if (down >= m->opts.lost_after_ms) {
+        node_lost(m, n);
+        return;
+    }
+    each_node_seg(n, s) {
+        if (s->state == SEG_OPEN && down >= MNG_TAIL_AFTER_MS)
+            lane_touch(m, s->lane);
+    }
+}
+
+void nodes_tick(struct mng *m)
+{
+    each_node(m, n) {
+        if (n->refused_ms != 0 && m->now_ms - n->refused_ms >= MNG_REFUSED_MS) {
+            n->refused_ms = 0;
+            lanes_look(m);
+        }
+        if (n->peer == 0)
+            node_down_tick(m, n);
+        else if (n->draining && n->registered && n->segs.n != 0)
+            moves_drain(m, n);
+        if (n->draining || n->retired)
+            node_retire_tick(m, n);
+    }
+    (void)directory_look(m);
+}
+

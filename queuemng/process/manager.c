@@ -1,6 +1,6 @@
-/* steps.c: the steps in order, in s->out: first those that wait for the store, then the new ones,
+/* manager.c: the steps in order, in s->out: first those that wait for the store, then the new ones,
  * then spares. With Redis the messages of later turns wait behind those of earlier ones. */
-#include "queuemng/process/steps.h"
+#include "queuemng/process/manager.h"
 
 #include <assert.h>
 #include <stdio.h>

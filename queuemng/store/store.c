@@ -1,4 +1,5 @@
-#include "queuemng/store/kv.h"
+/* store.c: pairs in memory. */
+#include "queuemng/store/store.h"
 
 #include <assert.h>
 #include <sodium.h>

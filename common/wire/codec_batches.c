@@ -49,6 +49,7 @@ static const struct column append_cols[] = {
     NUM(append_req, old_seg, UINT64_MAX),
     NUM(append_req, old_number, UINT32_MAX),
     NUM(append_req, old_issued_s, UINT32_MAX),
+    BYTE(append_req, later, 2),
 };
 
 static const struct column append_ans_cols[] = {
@@ -65,6 +66,7 @@ static const struct column append_ans_cols[] = {
       .max = MSG_PASS_MAX },
     SOME_NUM(append_ans, released_at_ms, UINT64_MAX),
     SOME_NUM(append_ans, pass_expires_s, UINT64_MAX),
+    BYTE(append_ans, row, MSG_BATCH_MAX),
 };
 
 static const struct column drop_cols[] = {

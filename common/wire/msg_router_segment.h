@@ -1,6 +1,6 @@
 /* msg_router_segment.h: a part of msg.h: what routers and segment nodes say to one
  * another: batches, where the i-th answer belongs to the i-th request of the frame with the
- * same request id; and the replica of its lines that a node keeps at each router. Pure.
+ * same request id (joins: append_ans.row); and the replica of its lines that a node keeps at each router. Pure.
  * Memory: msg.h.
  */
 #ifndef SEGQ_MSG_ROUTER_SEGMENT_H
@@ -68,6 +68,7 @@ struct append_req { /* a join */
     seg_id old_seg; /* 0; else the ticket that it replaces, which may have its subject */
     uint32_t old_number;
     uint32_t old_issued_s; /* from its token: the new one is later, whatever the clocks */
+    uint8_t later; /* 1: its answer may come in a frame of its own, behind those of others */
 };
 
 #define APPEND_ALIEN UINT64_MAX /* position of an existing ticket: another device's than the join's */
@@ -86,6 +87,7 @@ struct append_ans {
     uint8_t state;
     uint8_t client;
     uint8_t no_place; /* enum no_place, if APPEND_OK without a position */
+    uint8_t row; /* whose it is; 0 in each: the i-th, and the frame answers all of the batch */
     uint32_t number;
     uint32_t issued_s; /* Unix seconds; goes into the token */
     uint32_t poll_after_ms;

@@ -88,6 +88,7 @@ struct batch {
     uint64_t rid;
     int64_t since_us; /* when the first one came; once it is sent: since then */
     uint32_t n;
+    uint32_t left;                  /* once it is sent: rows without an answer */
     struct rflow *v[MSG_BATCH_MAX]; /* ref; NULL: the flow has ended */
 };
 
@@ -96,6 +97,7 @@ struct batch {
 struct kind {         /* kind: place, append, drop, session, contact */
     struct list open; /* being collected, oldest first: all but the last one are full */
     struct list sent; /* oldest first */
+    struct list late; /* joins of which some have their answers, and others wait at the node */
 };
 
 struct seg_link {

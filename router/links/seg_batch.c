@@ -95,6 +95,7 @@ static void put_appends(struct seg_links *s, const struct batch *b)
             .old_seg = rf->flow.old.seg,
             .old_number = rf->flow.old.number,
             .old_issued_s = rf->flow.old.issued_s,
+            .later = len > 0,
         };
     }
 }
@@ -171,6 +172,7 @@ static void send_batch(struct seg_link *l, enum flow_kind kind, struct batch *b)
         return;
     }
     b->rid = ++l->s->next_rid;
+    b->left = b->n;
     b->since_us = ev_now_us(l->s->r->ev);
     if (put_frame(l, kind, b) < 0) {
         batch_lost(l->s, b);
@@ -232,19 +234,24 @@ void seg_batches_held(void *arg)
 
 /* ---- answers ------------------------------------------------------------------------- */
 
-static struct batch *take_sent(struct seg_link *l, enum flow_kind kind, uint64_t rid)
+static struct batch *take_of(struct list *l, uint64_t rid)
 {
-    struct list *sent = &l->kind[kind].sent;
-
-    list_each (sent, it) { /* nearly always the first */
+    list_each (l, it) { /* nearly always the first */
         struct batch *b = container_of(it, struct batch, in_list);
 
         if (b->rid == rid) {
-            list_remove(sent, it);
+            list_remove(l, it);
             return b;
         }
     }
     return NULL;
+}
+
+static struct batch *take_sent(struct seg_link *l, enum flow_kind kind, uint64_t rid)
+{
+    struct batch *b = take_of(&l->kind[kind].sent, rid);
+
+    return b != NULL ? b : take_of(&l->kind[kind].late, rid);
 }
 
 static enum flow_kind kind_of_answer(const struct msg *m)
@@ -291,31 +298,56 @@ static void take(struct router *r, struct rflow *rf, const struct msg *m, uint32
     }
 }
 
+/* The i-th answer is not the i-th row's: some rows wait, or have waited and come as their words came. */
+static bool has_rows(const struct batch *b, const struct msg *m)
+{
+    const struct append_ans *a = m->append_ans.ans;
+    uint32_t n = m->append_ans.n;
+
+    return m->type == MSG_APPEND_ANS && n > 0 && (n < b->n || (a[0].row | a[n - 1].row) != 0);
+}
+
+static bool fits(const struct batch *b, const struct msg *m, bool rows)
+{
+    uint32_t n = m->place_ans.n;
+
+    for (uint32_t i = 0; rows && i < n; i++)
+        if (m->append_ans.ans[i].row >= b->n)
+            return false;
+    return rows ? n <= b->left : n == b->n && n == b->left;
+}
+
 int seg_batch_answer(struct seg_link *l, const struct msg *m, uint64_t rid)
 {
     struct router *r = l->s->r;
     enum flow_kind kind = kind_of_answer(m);
     struct batch *b = take_sent(l, kind, rid);
     msec_t now_ms = ev_now(r->ev);
+    bool rows;
 
     if (b == NULL)
         return SQ_EPROTO;
-    if (b->n != m->place_ans.n) {
+    rows = has_rows(b, m);
+    if (!fits(b, m, rows)) {
         batch_lost(l->s, b);
         return SQ_EPROTO;
     }
-    for (uint32_t i = 0; i < b->n; i++) {
-        struct rflow *rf = b->v[i];
+    for (uint32_t i = 0; i < m->place_ans.n; i++) {
+        struct rflow **v = &b->v[rows ? m->append_ans.ans[i].row : i], *rf = *v;
 
         if (rf == NULL)
             continue;
-        b->v[i] = NULL;
+        *v = NULL;
         rf->slot = NULL;
         assert(rf->flow.todo == FLOW_ASK && rf->flow.asks == kind);
         take(r, rf, m, i, now_ms);
         rflow_step(r, rf);
     }
-    batch_free(l->s, b);
+    b->left -= m->place_ans.n;
+    if (b->left > 0 && l->n.ch != NULL)
+        list_push_back(&l->kind[kind].late, &b->in_list);
+    else
+        batch_lost(l->s, b); /* mostly nobody: a row that has no answer, since another had two */
     return 0;
 }
 
@@ -344,6 +376,7 @@ void seg_batches_lost(struct seg_link *l)
     list_init(&all);
     for (int i = 0; i < SEG_KINDS; i++) { /* first out of reach, then told: they may ask again */
         move_all(&l->kind[i].sent, &all);
+        move_all(&l->kind[i].late, &all);
         move_all(&l->kind[i].open, &all);
     }
     list_each (&all, it) {

@@ -280,7 +280,7 @@ static void link_init(struct node_link *n)
 
     l->s = container_of(n->of, struct seg_links, nodes);
     for (int i = 0; i < SEG_KINDS; i++)
-        list_init(&l->kind[i].open), list_init(&l->kind[i].sent);
+        list_init(&l->kind[i].open), list_init(&l->kind[i].sent), list_init(&l->kind[i].late);
 }
 
 static const struct node_links_kind kind = {

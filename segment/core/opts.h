@@ -52,6 +52,11 @@ struct seg_now {
     int64_t wall_ms;
 };
 
+struct append_from { /* whose joins are in a batch, and the question that is answered */
+    peer_no peer;
+    uint64_t rid;
+};
+
 struct segtab_counts {
     uint64_t segments, rebuilding, waiting, ready, active, returning; /* now */
     uint64_t tickets, max_tickets, blocks, core_bytes;    /* held now, at most */
@@ -69,8 +74,9 @@ struct segtab_counts {
     uint64_t moves_in, moves_out, moves_aborted, passes_made;
     uint64_t epoch, service_ms;
     /* counts of the directory of subjects: entries of this node's share; whether every member has
-     * said what it holds; joins that had to ask again, and that found an old place */
-    uint64_t dir_members, dir_entries, dir_complete, dir_busy, dir_exists;
+     * said what it holds; joins that had to ask again, that waited here for another's word, and that
+     * found an old place */
+    uint64_t dir_members, dir_entries, dir_complete, dir_busy, dir_waited, dir_exists;
 };
 
 #endif

@@ -30,6 +30,8 @@
  * others, without a link. */
 
 #define DIR_PERMITS_MAX 16384 /* joins that wait for another member's word */
+#define DIR_PARKED_MAX  16384 /* ... of these, answered when it is here */
+#define DIR_PARK_MS     1000  /* ... or told busy, so long after */
 #define DIR_PERMIT_MS   1000  /* a word that nobody has come back for is given back */
 #define DIR_ANSWER_MS  10000 /* a claim without an answer was lost: everything is said anew */
 #define DIR_WAIT_MS    5     /* when to ask again for it */
@@ -69,6 +71,19 @@ struct permit {
     uint16_t owner;
     struct ticket_id old; /* a join that replaces it may use this claim's word */
     struct dir_row has;   /* PERMIT_TAKEN */
+    struct list parked;   /* PERMIT_ASKED: joins that wait for the word, oldest first */
+};
+
+struct parked { /* a join; directory/parked.h */
+    struct list_node in;      /* in permit.parked, dirs.due or dirs.park_spare */
+    struct list_node in_time; /* in dirs.parked */
+    struct permit *word;      /* ref; NULL: it is due */
+    bool is_here;             /* due: the word is; false: none will be */
+    uint8_t row;              /* place in the batch */
+    struct append_from from;
+    msec_t since_ms;
+    struct append_req req;    /* subject: text */
+    char text[SUBJECT_TEXT_MAX];
 };
 
 struct dir_check {
@@ -90,9 +105,14 @@ struct dirs {
     struct list asked;     /* claims without an answer: PERMIT_ASKED */
     struct list words;     /* the others */
     struct list spare;
+    struct parked *park;   /* owned; DIR_PARKED_MAX, taken at the first need */
+    struct list parked;    /* oldest first */
+    struct list due;       /* to be answered now */
+    struct list park_spare;
     struct dir_check check[DIR_CHECKS_MAX]; /* entries of others that may be old */
     unsigned n_check;
-    uint64_t n_busy, n_exists; /* ever: joins that had to wait; that found an old place */
+    uint64_t n_busy, n_parked, n_exists; /* ever: joins that had to ask again; that waited here; that
+                                          * found an old place */
 };
 
 /* ---- what routers have been told of this node's lines (MSG_REPLICA), and which listen --

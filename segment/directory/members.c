@@ -11,6 +11,7 @@
 #include "segment/core/state.h"
 #include "segment/directory/exchange.h"
 #include "segment/directory/holdings.h"
+#include "segment/directory/parked.h"
 #include "segment/directory/permit.h"
 
 #define LOG_MODULE "directory"
@@ -23,6 +24,9 @@ void dirs_init(struct dirs *d)
     list_init(&d->asked);
     list_init(&d->words);
     list_init(&d->spare);
+    list_init(&d->parked);
+    list_init(&d->due);
+    list_init(&d->park_spare);
 }
 
 static void forget_members(struct dirs *d)
@@ -44,6 +48,8 @@ void dirs_fini(struct dirs *d)
     map_fini(&d->by_hash);
     free(d->permit);
     d->permit = NULL;
+    free(d->park);
+    d->park = NULL;
 }
 
 /* ---- members ---------------------------------------------------------------------- */
@@ -147,6 +153,7 @@ void segtab_dir_tick(struct segtab *t)
     uint16_t late;
 
     permits_tick(t);
+    parked_tick(t);
     while ((late = permits_overdue(t)) != UINT16_MAX)
         dir_say_begin(t, late); /* drops all of that member's */
     for (uint32_t i = 0; dirs_on(d) && i < d->n; i++) {

@@ -1,6 +1,6 @@
 /* permit.c: a join with a subject needs the word of its share's owner. That takes a
- * round trip between nodes, and a batch of joins is answered at once; so the join is told
- * to ask again in a moment, and the word waits here for it.
+ * round trip between nodes, and a batch of joins is answered at once; so the join waits for it
+ * (parked.h), or is told to ask again in a moment, and the word waits here for it.
  *
  *   none --join: DIR_CLAIM--> asked --GRANTED--> granted --the join comes back--> a ticket
  *                               |                   '--nobody comes: DIR_FREE--> none
@@ -19,6 +19,7 @@
 
 #include "segment/core/state.h"
 #include "segment/directory/holdings.h"
+#include "segment/directory/parked.h"
 
 static struct permit *permit_of(const struct dirs *d, uint64_t hash)
 {
@@ -34,8 +35,16 @@ bool permits_has(const struct dirs *d, uint64_t hash)
     return c != NULL && c->state != PERMIT_TAKEN;
 }
 
+struct permit *permit_asked(const struct dirs *d, uint64_t hash)
+{
+    struct permit *c = permit_of(d, hash);
+
+    return c != NULL && c->state == PERMIT_ASKED ? c : NULL;
+}
+
 static void drop(struct dirs *d, struct permit *c)
 {
+    parked_word(d, c, false);
     map_del(&d->by_hash, c->hash);
     list_remove(c->state == PERMIT_ASKED ? &d->asked : &d->words, &c->in);
     list_push_front(&d->spare, &c->in);
@@ -45,8 +54,10 @@ static bool room(struct dirs *d)
 {
     if (d->permit == NULL) {
         d->permit = calloc(DIR_PERMITS_MAX, sizeof(*d->permit));
-        for (uint32_t i = 0; d->permit != NULL && i < DIR_PERMITS_MAX; i++)
+        for (uint32_t i = 0; d->permit != NULL && i < DIR_PERMITS_MAX; i++) {
+            list_init(&d->permit[i].parked);
             list_push_back(&d->spare, &d->permit[i].in);
+        }
     }
     return d->spare.n > 0;
 }
@@ -95,11 +106,11 @@ static enum permit_word ask_other(struct segtab *t, uint16_t owner, uint64_t has
 
     if (d->m[owner].state != DIR_KNOWN)
         return PERMIT_WAIT;
-    if (c == NULL) {
+    if (c == NULL)
         ask(t, owner, hash, old);
-        return PERMIT_WAIT;
-    }
-    if (c->state == PERMIT_ASKED || c->old.seg != old.seg || c->old.number != old.number)
+    if (c == NULL || c->state == PERMIT_ASKED)
+        return PERMIT_COMES;
+    if (c->old.seg != old.seg || c->old.number != old.number)
         return PERMIT_WAIT;
     assert(c->owner == owner);
     *has = c->has;
@@ -160,6 +171,7 @@ void permits_answer(struct segtab *t, uint16_t owner, const struct dir_row *r)
     c->since_ms = t->now.now_ms;
     list_remove(&d->asked, &c->in);
     list_push_back(&d->words, &c->in);
+    parked_word(d, c, true);
 }
 
 static void drop_of(struct dirs *d, struct list *l, uint16_t owner)

@@ -8,12 +8,15 @@
 enum permit_word {
     PERMIT_OURS, /* give it a ticket, now, or segtab_permit_return() */
     PERMIT_WAIT, /* ask again in DIR_WAIT_MS */
+    PERMIT_COMES, /* the same, or wait for the owner's word: parked_add() */
     PERMIT_HAS,  /* another node has its ticket: *has */
 };
 
 /* May the subject have a new ticket here? PERMIT_HAS: *has is its old one. */
 enum permit_word segtab_permit(struct segtab *t, uint64_t hash, struct ticket_id old,
                                struct dir_row *has);
+/* The claim whose answer is awaited, or NULL. */
+struct permit *permit_asked(const struct dirs *d, uint64_t hash);
 /* The permission is not used: another node may have it. */
 void segtab_permit_return(struct segtab *t, uint64_t hash);
 /* An owner's answer to a join that waits. */

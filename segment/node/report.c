@@ -225,6 +225,7 @@ void segtab_count(const struct segtab *t, struct segtab_counts *c)
     c->dir_entries = t->dir.own.n;
     c->dir_complete = directory_is_complete(&t->dir.own);
     c->dir_busy = t->dir.n_busy;
+    c->dir_waited = t->dir.n_parked;
     c->dir_exists = t->dir.n_exists;
     c->contacts = segtab_contacts(t, &c->contacts_due);
     c->waiting = c->ready = c->active = c->returning = c->rebuilding = 0;

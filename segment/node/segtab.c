@@ -18,11 +18,13 @@
 #include "segment/core/state.h"
 #include "segment/directory/exchange.h"
 #include "segment/directory/members.h"
+#include "segment/directory/parked.h"
 #include "segment/node/orders.h"
 #include "segment/node/report.h"
 #include "segment/replica/poll_marks.h"
 #include "segment/replica/push.h"
 #include "segment/restore/stage.h"
+#include "segment/tickets/join.h"
 #include "segment/tickets/passes.h"
 #include "segment/tickets/timeouts.h"
 #include "segment/tickets/turn.h"
@@ -137,6 +139,7 @@ static void peer_down(struct segtab *t, peer_no no, struct outbox *out)
     if (gone.role == RPC_ROUTER) {
         t->clock_runs = --t->n_routers > 0;
         replica_gone(t, &gone.listener);
+        parked_gone(&t->dir, no);
     } else if (gone.role == RPC_SEGMENT) {
         segtab_moves_peer(t, &gone, false, out);
         segtab_dir_down(t, gone.no, gone.name);
@@ -253,7 +256,8 @@ void segtab_step(struct segtab *t, const struct segtab_in *in, struct outbox *ou
     case SEGTAB_DIAL_FAIL:
         segtab_moves_no_dial(t, in->name, out);
         break;
-    case SEGTAB_ASK: /* every step does this at its end */
+    case SEGTAB_ASK: /* every step sends questions at its end */
+        segtab_append_due(t, out);
         break;
     }
     run_loop(t, out);
@@ -264,5 +268,10 @@ void segtab_step(struct segtab *t, const struct segtab_in *in, struct outbox *ou
 
 bool segtab_asks(const struct segtab *t)
 {
-    return t->dir.asks;
+    return t->dir.asks || t->dir.due.n > 0;
+}
+
+uint32_t segtab_joins_due(const struct segtab *t)
+{
+    return (uint32_t)t->dir.due.n;
 }

@@ -46,7 +46,7 @@ void segtab_free(struct segtab *t);
 enum segtab_kind {
     SEGTAB_TICK,      /* at least every 100 ms: sweep, claim windows, reports, move progress */
     SEGTAB_REPORT,    /* report now what has changed; see segtab_urgent() */
-    SEGTAB_ASK,       /* send what joins wait for; see segtab_asks() */
+    SEGTAB_ASK,       /* answer joins whose word is here, send what others wait for; see segtab_asks() */
     SEGTAB_UP,        /* peer connected: role, name */
     SEGTAB_DOWN,      /* peer gone */
     SEGTAB_MSG,       /* from peer */
@@ -66,9 +66,11 @@ struct segtab_in {
 /* Fills `out` with messages. When a move needs a link to another segment node, it is
  * named in segtab_wanted() until the move is over; the shell dials and reports UP. */
 void segtab_step(struct segtab *t, const struct segtab_in *in, struct outbox *out);
-/* A join waits for another node's word, which has not been asked for yet (SEGTAB_ASK; every
- * other step does it, too). */
+/* A join waits for another node's word, which has not been asked for yet (every other step does that,
+ * too), or is here: SEGTAB_ASK. */
 bool segtab_asks(const struct segtab *t);
+/* Joins that this step answers; a journal's room for them comes first. */
+uint32_t segtab_joins_due(const struct segtab *t);
 
 /* Links to other segment nodes that are wanted now; returns how many (at most cap). */
 size_t segtab_wanted(const struct segtab *t, struct node_want *v, size_t cap);

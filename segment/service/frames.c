@@ -74,8 +74,13 @@ void seg_trace_tick(struct seg_service *s)
 
 /* ---- messages in ------------------------------------------------------------------------ */
 
+bool seg_full(struct seg_service *s, uint64_t n)
+{
+    return !memory_is_spare(MEMORY_SPARE) || !seg_journal_reserve(s->journal, n);
+}
+
 /* False: it is none. */
-static bool batch(struct seg_service *s, struct rpc_chan *ch, const struct msg *q, uint64_t rid)
+static bool batch(struct seg_service *s, struct node_peer *p, const struct msg *q, uint64_t rid)
 {
     struct seg_now now = seg_now(s);
     struct msg a = { 0 };
@@ -91,13 +96,13 @@ static bool batch(struct seg_service *s, struct rpc_chan *ch, const struct msg *
     case MSG_APPEND:
         assert(q->append.n <= ARRAY_LEN(s->ans.append)); /* the codec refuses more */
         a.type = MSG_APPEND_ANS;
-        a.append_ans.n = q->append.n;
         a.append_ans.ans = s->ans.append;
         /* Later than they were sent, also if we were stopped in this turn: a join that was
          * too late for the draw must not be in it. */
         now.wall_ms = ev_read_wall_ms();
-        segtab_full(s->tab, !memory_is_spare(MEMORY_SPARE) || !seg_journal_reserve(s->journal, q->append.n));
-        segtab_append(s->tab, now, q->append.req, q->append.n, s->ans.append, &s->node.mem);
+        segtab_full(s->tab, seg_full(s, q->append.n));
+        a.append_ans.n = segtab_append_from(s->tab, now, &(struct append_from) { p->no, rid },
+                                            q->append.req, q->append.n, s->ans.append, &s->node.mem);
         break;
     case MSG_DROP:
         assert(q->drop.n <= ARRAY_LEN(s->ans.drop)); /* the codec refuses more */
@@ -119,14 +124,15 @@ static bool batch(struct seg_service *s, struct rpc_chan *ch, const struct msg *
         a.type = MSG_CONTACT_ANS;
         a.contact_ans.n = q->contact.n;
         a.contact_ans.ans = s->ans.contact;
-        segtab_full(s->tab, !memory_is_spare(MEMORY_SPARE) || !seg_journal_reserve(s->journal, 6ull * q->contact.n));
+        segtab_full(s->tab, seg_full(s, 6ull * q->contact.n));
         segtab_contact(s->tab, now, q->contact.req, q->contact.n, s->ans.contact);
         break;
     default:
         return false;
     }
     s->n.batches++;
-    answer(ch, &a, rid);
+    if (a.type != MSG_APPEND_ANS || a.append_ans.n > 0) /* else: all of them wait */
+        answer(p->ch, &a, rid);
     return true;
 }
 
@@ -134,7 +140,7 @@ void seg_msg(void *service, struct node_peer *p, const struct msg *m, uint64_t r
 {
     struct seg_service *s = service;
 
-    if (batch(s, p->ch, m, rid))
+    if (batch(s, p, m, rid))
         return;
     if (m->type == MSG_WHY) {
         trace(s, p, &m->why);

@@ -56,6 +56,8 @@ struct seg_service {
 
 /* The turn's clocks. */
 struct seg_now seg_now(const struct seg_service *s);
+/* No room for so many tickets more. */
+bool seg_full(struct seg_service *s, uint64_t n);
 /* `in` without its time. Its outbox is sent. */
 void seg_step(struct seg_service *s, struct segtab_in in);
 /* node_kind.msg; service: struct seg_service. */

@@ -57,6 +57,7 @@ static const struct metric_row tab_rows[] = {
     ROW("directory_entries", GAUGE, dir_entries, "Subjects in this node's share of it"),
     ROW("directory_complete", GAUGE, dir_complete, "1 if all nodes have said what they hold"),
     ROW("directory_busy_answers_total", COUNTER, dir_busy, "Joins that had to ask again for it"),
+    ROW("directory_waited_total", COUNTER, dir_waited, "Joins that waited here for another node's word"),
     ROW("directory_found_total", COUNTER, dir_exists, "Joins whose place was on another node"),
     ROW("epoch", GAUGE, epoch, "Highest manager epoch seen"),
 };

@@ -72,16 +72,25 @@ static void on_tick(void *arg)
     ev_timer_about(s->tick, NODE_TICK_MS);
 }
 
+static void answer_due(struct seg_service *s)
+{
+    uint32_t n = segtab_joins_due(s->tab);
+
+    if (n > 0)
+        segtab_full(s->tab, seg_full(s, n));
+    if (segtab_asks(s->tab))
+        seg_step(s, (struct segtab_in){ .kind = SEGTAB_ASK });
+}
+
 /* Links are dialled and dropped here, where no channel is in a callback of ours. Dropping
  * one is a step, too: one more look settles that. */
 static void on_turn_end(void *arg)
 {
     struct seg_service *s = arg;
 
+    answer_due(s);
     if (segtab_urgent(s->tab))
         seg_step(s, (struct segtab_in){ .kind = SEGTAB_REPORT });
-    else if (segtab_asks(s->tab))
-        seg_step(s, (struct segtab_in){ .kind = SEGTAB_ASK });
     for (int i = 0; i < 2 && s->look_at_wanted; i++) {
         s->look_at_wanted = false;
         node_dials_look(&s->dials, s->wanted,

@@ -10,6 +10,7 @@
 #include "segment/core/recording.h"
 #include "segment/core/segment.h"
 #include "segment/core/state.h"
+#include "segment/directory/parked.h"
 #include "segment/directory/permit.h"
 #include "segment/tickets/credit.h"
 #include "segment/tickets/passes.h"
@@ -251,64 +252,151 @@ static void append_elsewhere(const struct segtab *t, const struct dir_row *has,
 }
 
 /* May it have a ticket here? If not, *a says why. */
-static bool may_append(struct segtab *t, const struct append_req *r, struct append_ans *a)
+static enum permit_word may_append(struct segtab *t, const struct append_req *r, struct append_ans *a)
 {
     enum permit_word w = PERMIT_OURS;
     struct dir_row has;
 
     if (t->hold || t->full) {
         a->state = APPEND_BUSY;
-        return false;
+        return PERMIT_WAIT;
     }
     if (is_named(r))
         w = segtab_permit(t, r->subject_hash,
                          (struct ticket_id) { r->old_seg, r->old_number }, &has);
-    if (w == PERMIT_WAIT)
+    if (w == PERMIT_WAIT || w == PERMIT_COMES)
         append_wait(a);
     else if (w == PERMIT_HAS)
         append_elsewhere(t, &has, a);
-    return w == PERMIT_OURS;
+    return w;
 }
 
-/* v: what `locations` has for its segment. */
-static void append_one(struct segtab *t, uint64_t v, const struct append_req *r,
+/* v: what `locations` has for its segment. False: another node's word may be waited for. */
+static bool append_one(struct segtab *t, uint64_t v, const struct append_req *r,
                        struct append_ans *a, struct arena *mem)
 {
     struct seg *g = (struct seg *)(uintptr_t)v;
+    enum permit_word w;
 
     memset(a, 0, sizeof(*a));
     if (v == MAP_NONE || (v & 3) != AT_SEG) {
         a->state = APPEND_UNKNOWN;
         t->n.unknown++;
-        return;
+        return true;
     }
     if (is_named(r) && append_existing(t, g, r, a))
-        return;
+        return true;
     if (g->b.q.sealed) {
         a->state = APPEND_SEALED;
         a->next = g->next;
         t->n.sealed_answers++;
         if (is_named(r))
             segtab_permit_return(t, r->subject_hash);
-        return;
+        return true;
     }
-    if (may_append(t, r, a) && !append_entered(t, g, r, a, mem))
+    w = may_append(t, r, a);
+    if (w == PERMIT_OURS && !append_entered(t, g, r, a, mem))
         append_new(t, g, r, a);
+    if (SQ_UNLIKELY(w == PERMIT_COMES))
+        return false;
     t->n.busy += a->state == APPEND_BUSY;
+    return true;
 }
 
-void segtab_append(struct segtab *t, struct seg_now now, const struct append_req *req,
-                   uint32_t n, struct append_ans *ans, struct arena *mem)
+/* Answered already: it is to ask again. */
+static void count_busy(struct segtab *t)
+{
+    t->n.busy++;
+    t->dir.n_busy++;
+}
+
+/* False: it does not wait for the word. */
+static bool park(struct segtab *t, const struct append_from *from, uint32_t row, const struct append_req *r)
+{
+    struct permit *c = permit_asked(&t->dir, r->subject_hash);
+
+    return from != NULL && r->later && c != NULL && parked_add(t, c, from, (uint8_t)row, r);
+}
+
+uint32_t segtab_append_from(struct segtab *t, struct seg_now now, const struct append_from *from,
+                       const struct append_req *req, uint32_t n, struct append_ans *ans,
+                       struct arena *mem)
 {
     uint64_t entry = MAP_NONE;
+    uint32_t k = 0;
 
     assert(mem != NULL);
     segtab_heard(t, now);
     for (uint32_t i = 0; i < n; i++) {
         if (i == 0 || req[i].seg != req[i - 1].seg) /* mostly one lane's tail */
             entry = map_get(&t->locations, req[i].seg);
-        append_one(t, entry, &req[i], &ans[i], mem);
+        if (!append_one(t, entry, &req[i], &ans[k], mem)) {
+            if (park(t, from, i, &req[i])) {
+                for (uint32_t j = 0; k == i && j < k; j++)
+                    ans[j].row = (uint8_t)j; /* from now on their order does not say it */
+                continue;
+            }
+            count_busy(t);
+        }
+        if (SQ_UNLIKELY(k != i))
+            ans[k].row = (uint8_t)i;
+        k++;
     }
     segtab_log_joins(t);
     t->n.appends += n;
+    return k;
+}
+
+/* ---- joins that have waited for another node's word ----------------------------------- */
+
+/* False: it waits again. */
+static bool append_parked(struct segtab *t, struct parked *p, struct append_ans *a, struct arena *mem)
+{
+    struct permit *c;
+
+    memset(a, 0, sizeof(*a));
+    append_wait(a);
+    if (!p->is_here || !append_one(t, map_get(&t->locations, p->req.seg), &p->req, a, mem)) {
+        c = p->is_here ? permit_asked(&t->dir, p->req.subject_hash) : NULL;
+        if (c != NULL) {
+            parked_again(&t->dir, c, p);
+            return false;
+        }
+        count_busy(t);
+    }
+    a->row = p->row;
+    return true;
+}
+
+/* Answers, in a frame, those in front that are of one batch. False: no memory. */
+static bool answer_parked(struct segtab *t, struct append_from from, struct outbox *out)
+{
+    uint32_t most = (uint32_t)u64_min(t->dir.due.n, MSG_BATCH_MAX), n = 0;
+    struct append_ans *ans = arena_array(&out->mem, most, sizeof(*ans));
+    struct msg_append_ans *m;
+    struct parked *p;
+
+    while (ans != NULL && n < most && (p = parked_due(&t->dir)) != NULL &&
+           p->from.peer == from.peer && p->from.rid == from.rid) {
+        if (!append_parked(t, p, &ans[n], &out->mem))
+            continue;
+        parked_done(&t->dir, p);
+        n++;
+    }
+    if (n > 0) {
+        m = &outbox_answer(out, from.peer, from.rid, MSG_APPEND_ANS)->append_ans;
+        m->n = n;
+        m->ans = ans;
+    }
+    out->failed |= ans == NULL;
+    return ans != NULL;
+}
+
+void segtab_append_due(struct segtab *t, struct outbox *out)
+{
+    const struct parked *p;
+
+    while ((p = parked_due(&t->dir)) != NULL && answer_parked(t, p->from, out))
+        ;
+    segtab_log_joins(t);
 }

@@ -43,6 +43,10 @@ struct world {
     const char *message;  /* the operator's, in the next map */
     struct map_phase when; /* ... of its phase */
     bool short_answers; /* the node answers joins with one answer too few */
+    bool words_wait;    /* joins whose answers may come later have none: say_late() */
+    uint32_t n_late;    /* rows of a batch of these, */
+    uint64_t late_rid;
+    struct append_ans late[16]; /* and what they are answered */
     const char *gate;        /* of the queue in the map, as JSON */
     uint32_t session_max_s, session_idle_s;
     const char *renewed;     /* the pass that renewals are answered with; NULL: none */
@@ -275,13 +279,20 @@ static bool answer_place(const struct msg_place *q, struct msg *out)
 static bool answer_append(const struct msg_append *q, struct msg *out)
 {
     static struct append_ans a[MSG_BATCH_MAX];
+    uint32_t n = 0;
 
     w.append_frames++;
-    for (uint32_t i = 0; i < q->n; i++)
-        append(&q->req[i], &a[i]);
+    for (uint32_t i = 0; i < q->n; i++) {
+        append(&q->req[i], &a[n]);
+        a[n].row = w.words_wait ? (uint8_t)i : 0;
+        if (w.words_wait && q->req[i].later && w.n_late < ARRAY_LEN(w.late))
+            w.late[w.n_late++] = a[n];
+        else
+            n++;
+    }
     out->type = MSG_APPEND_ANS;
-    out->append_ans = (struct msg_append_ans) { q->n - w.short_answers, a };
-    return !w.hold;
+    out->append_ans = (struct msg_append_ans) { n - w.short_answers, a };
+    return !w.hold && (n > 0 || w.n_late == 0);
 }
 
 static bool answer_session(const struct msg_session *q, struct msg *out)
@@ -365,6 +376,8 @@ static void seg_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
     (void)ctx;
     w.seg_ch = ch;
     cr_assert_eq(msg_decode(f->type, f->body, f->len, &w.arena, &m), 0);
+    if (m.type == MSG_APPEND)
+        w.late_rid = f->rid;
     if (m.type == MSG_SEEN)
         hear_seen(ch, &m.seen);
     else if (answer(&m, &out))

@@ -18,6 +18,7 @@ struct rig_wire {
     int from, to; /* nodes; to -1: the manager */
     peer_no peer; /* to the manager: as which peer it was addressed */
     uint16_t type;
+    uint64_t rid;
     struct buf body;
 };
 
@@ -122,6 +123,7 @@ static inline void rig_take(struct rig *r, int from, struct outbox *out)
         w->peer = out->v[i].to;
         w->to = out->v[i].to == RIG_PEER ? 1 - from : -1;
         w->type = (uint16_t)out->v[i].m.type;
+        w->rid = out->v[i].rid;
         buf_init(&w->body);
         cr_assert_eq(msg_encode(&out->v[i].m, &w->body), 0, "encode %s",
                      msg_name(out->v[i].m.type));

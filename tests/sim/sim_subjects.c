@@ -42,6 +42,7 @@ static void end(struct sim *s)
     c = sim_count(s);
     cr_expect_gt(c.found, 20, "only %lu joins found an old place", c.found);
     cr_expect_gt(c.joined, 60);
+    cr_expect_gt(c.parked, 20, "only %lu joins waited for another node's word", c.parked);
     sim_finish(s, ME);
 }
 

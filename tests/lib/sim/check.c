@@ -409,6 +409,7 @@ static void check_admitted(struct sim *s, struct ticket *t, const struct place_a
         sim_fail(s, "I2: ticket %llu-%u was admitted twice: %.*s", llu(t->seg), t->number,
                  a->pass_len, a->pass);
     set_fate(s, t, T_ADMITTED);
+    t->timed_out = false; /* it was let in while nobody polled, and its poll came in time */
     t->pass = pass;
     t->released_ms = a->released_at_ms;
     t->expires_s = a->pass_expires_s;

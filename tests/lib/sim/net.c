@@ -248,7 +248,7 @@ void net_send(struct sim *s, const struct proc *from, peer_no to, const struct m
 void net_send_outbox(struct sim *s, const struct proc *from, struct outbox *o)
 {
     for (uint32_t i = 0; i < o->n; i++)
-        net_send(s, from, o->v[i].to, &o->v[i].m, 0);
+        net_send(s, from, o->v[i].to, &o->v[i].m, o->v[i].rid);
     outbox_reset(o);
 }
 

@@ -10,6 +10,7 @@
 #include "tests/lib/sim/faults.h"
 #include "tests/lib/sim/mng.h"
 #include "tests/lib/sim/net.h"
+#include "tests/lib/sim/parked.h"
 #include "tests/lib/sim/replace.h"
 #include "tests/lib/sim/router.h"
 #include "tests/lib/sim/seen.h"
@@ -145,6 +146,7 @@ void proc_stop(struct sim *s, struct proc *p)
         outbox_fini(&p->box);
         segtab_free(p->segtab);
         p->segtab = NULL;
+        parked_forget(p, 0);
     } else {
         srouter_free(s, p);
     }
@@ -212,6 +214,7 @@ static void turn_undone(struct sim *s, struct proc *p)
     tape_lose(p);
     outbox_fini(&p->box);
     segtab_free(p->segtab);
+    parked_forget(p, 0);
     make_segtab(s, p);
     segtab_hold(p->segtab, true);
     p->disk_holds = true;
@@ -233,11 +236,13 @@ static void seg_step(struct sim *s, struct proc *p, struct segtab_in in)
     segtab_step(p->segtab, &in, &p->box);
     if (in.kind == SEGTAB_TICK && rng_chance(&s->rng, 0.1) && !p->disk_full)
         tape_snap(p);
+    parked_ask(s, p);
     t = turn_over(s, p);
     if (!is_done(t)) {
         turn_ends(s, p, t);
         return;
     }
+    parked_answered(s, p);
     for (uint32_t i = 0; i < p->box.n; i++)
         if (p->box.v[i].m.type == MSG_SEG_POPPED)
             check_popped(s, &p->box.v[i].m.seg_popped, in.msg);
@@ -252,6 +257,8 @@ static void seg_step(struct sim *s, struct proc *p, struct segtab_in in)
     }
     net_send_outbox(s, p, &p->box);
     dial_wanted(s, p);
+    if (in.kind != SEGTAB_ASK && segtab_asks(p->segtab))
+        seg_step(s, p, (struct segtab_in) { .kind = SEGTAB_ASK });
 }
 
 static void on_place(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
@@ -273,32 +280,41 @@ static void on_place(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
         turn_ends(s, p, t);
 }
 
+/* Whose the i-th answer is. */
+static const struct append_req *asked(const struct msg_append *g, const struct msg_append_ans *a, uint32_t i)
+{
+    return &g->req[a->n == g->n ? i : a->ans[i].row];
+}
+
 static void on_append(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
                       const struct msg_append *g)
 {
     struct msg ans = { .type = MSG_APPEND_ANS };
     enum turn t;
+    uint32_t n;
 
     arena_reset(&s->ans_arena);
-    ans.append_ans.n = g->n;
     ans.append_ans.ans = arena_array(&s->ans_arena, g->n, sizeof(*ans.append_ans.ans));
-    segtab_append(p->segtab, clock_now(p), g->req, g->n, ans.append_ans.ans, &s->ans_arena);
-    for (uint32_t i = 0; i < g->n && s->o.contact_share > 0; i++)
-        turns_ask(s, p, &g->req[i], &ans.append_ans.ans[i]);
+    n = ans.append_ans.n = segtab_append_from(p->segtab, clock_now(p), &(struct append_from) { peer, rid },
+                                              g->req, g->n, ans.append_ans.ans, &s->ans_arena);
+    for (uint32_t i = 0; i < n && s->o.contact_share > 0; i++)
+        turns_ask(s, p, asked(g, &ans.append_ans, i), &ans.append_ans.ans[i]);
     t = turn_over(s, p);
-    for (uint32_t i = 0; i < g->n && is_done(t); i++) {
-        check_appended(s, p, &g->req[i], &ans.append_ans.ans[i]);
-        turns_asked(s, &g->req[i], &ans.append_ans.ans[i]);
+    for (uint32_t i = 0; i < n && is_done(t); i++) {
+        check_appended(s, p, asked(g, &ans.append_ans, i), &ans.append_ans.ans[i]);
+        turns_asked(s, asked(g, &ans.append_ans, i), &ans.append_ans.ans[i]);
     }
     if (t != TURN_SAID) {
         turn_ends(s, p, t);
         return;
     }
-    net_send(s, p, peer, &ans, rid);
-    if (segtab_urgent(p->segtab))
-        seg_step(s, p, (struct segtab_in) { .kind = SEGTAB_REPORT });
-    else if (segtab_asks(p->segtab))
+    parked_wait(s, p, peer, rid, g, ans.append_ans.ans, n);
+    if (n > 0)
+        net_send(s, p, peer, &ans, rid);
+    if (segtab_asks(p->segtab))
         seg_step(s, p, (struct segtab_in) { .kind = SEGTAB_ASK });
+    if (p->alive && segtab_urgent(p->segtab))
+        seg_step(s, p, (struct segtab_in) { .kind = SEGTAB_REPORT });
 }
 
 /* Instead of a leave: what a gate sends when the backend says that he is done. */
@@ -471,6 +487,8 @@ void proc_down(struct sim *s, struct proc *p, peer_no peer, const struct proc *o
     sim_note(s, "down %lu<>%lu peer %lu", p->idx, other->idx, peer, 0, 0);
     if (p->kind == SIM_SEG && other->kind == SIM_ROUTER)
         router_there(s, p, false);
+    if (p->kind == SIM_SEG)
+        parked_forget(p, peer);
     if (p->kind == SIM_MNG)
         smng_down(s, p, peer, other);
     else if (p->kind == SIM_SEG)
@@ -512,6 +530,7 @@ void proc_tick(struct sim *s, struct proc *p)
         smng_tick(s, p);
     } else if (p->kind == SIM_SEG) {
         seg_step(s, p, in);
+        parked_bound(s, p);
     } else {
         srouter_tick(s, p);
     }

@@ -25,7 +25,8 @@ static struct sflow *alive(const struct srouter *r, struct ref x)
     return f->used && f->gen == x.gen && f->f.todo == FLOW_ASK ? f : NULL;
 }
 
-static void put_request(struct msg *m, unsigned kind, uint32_t i, const struct sflow *x)
+/* One router of four is of a release that does not wait for what comes later. */
+static void put_request(struct msg *m, unsigned kind, uint32_t i, const struct sflow *x, bool older)
 {
     const struct flow *f = &x->f;
 
@@ -43,6 +44,7 @@ static void put_request(struct msg *m, unsigned kind, uint32_t i, const struct s
             .old_seg = f->old.seg,
             .old_number = f->old.number,
             .old_issued_s = f->old.issued_s,
+            .later = !older && x->subject_hash != 0,
         };
     else if (kind == KIND_SESSION)
         m->session.req[i] = (struct sess_req){ .seg = f->seg,
@@ -85,6 +87,25 @@ static void set_n(struct msg *m, unsigned kind, uint32_t n)
         m->drop.n = n;
 }
 
+static void fly_no_more(struct sim *s, struct lane_out *o)
+{
+    for (uint32_t i = 0; i < o->n_flying; i++)
+        if (o->n_late == ARRAY_LEN(o->late))
+            sim_fail(s, "too many joins wait");
+        else
+            o->late[o->n_late++] = (struct late){ o->flying[i], o->rid, i, o->n_flying };
+    o->n_flying = 0;
+}
+
+#define SLOW_US 5000 /* joins that wait at the node hold up no others */
+
+static bool is_free(struct sim *s, struct lane_out *o, unsigned kind)
+{
+    if (kind == KIND_APPEND && s->now - o->sent_at > SLOW_US)
+        fly_no_more(s, o);
+    return o->n_flying == 0;
+}
+
 /* Sends what is collected if no frame of the kind is under way. */
 static void flush(struct sim *s, struct proc *p, struct proc *node, unsigned kind)
 {
@@ -94,7 +115,7 @@ static void flush(struct sim *s, struct proc *p, struct proc *node, unsigned kin
     struct msg m = { 0 };
     uint32_t taken = 0;
 
-    if (c == NULL || o->n_flying > 0 || o->n_pending == 0)
+    if (c == NULL || !is_free(s, o, kind) || o->n_pending == 0)
         return;
     arena_reset(&s->ans_arena);
     request_room(&m, kind, &s->ans_arena);
@@ -104,7 +125,7 @@ static void flush(struct sim *s, struct proc *p, struct proc *node, unsigned kin
 
         if (f == NULL)
             continue;
-        put_request(&m, kind, o->n_flying, f);
+        put_request(&m, kind, o->n_flying, f, (p->no + s->o.seed) % 4 == 0);
         o->flying[o->n_flying++] = x;
     }
     o->n_pending -= taken;
@@ -113,6 +134,7 @@ static void flush(struct sim *s, struct proc *p, struct proc *node, unsigned kin
         return;
     set_n(&m, kind, o->n_flying);
     o->rid = ++r->next_rid;
+    o->sent_at = s->now;
     net_send(s, p, net_peer(c, 0), &m, o->rid);
 }
 
@@ -171,6 +193,49 @@ static void give(struct sim *s, struct sflow *f, struct routes *r, unsigned kind
     }
 }
 
+static void given(struct sim *s, struct proc *p, struct ref x, unsigned kind, const struct msg *m, uint32_t i)
+{
+    struct sflow *f = alive(p->router, x);
+
+    if (f == NULL)
+        return;
+    give(s, f, p->router->r, kind, m, i);
+    router_go(s, p, x.flow);
+}
+
+/* NULL: of an earlier connection, or it has its answer. */
+static struct late *late_row(struct lane_out *o, uint64_t rid, uint32_t row)
+{
+    for (uint32_t k = 0; k < o->n_late; k++)
+        if (o->late[k].rid == rid && (o->late[k].row == row || row == UINT32_MAX))
+            return &o->late[k];
+    return NULL;
+}
+
+static void joins_answered(struct sim *s, struct proc *p, struct lane_out *o, uint64_t rid, const struct msg *m,
+                           uint32_t n)
+{
+    const struct append_ans *a = m->append_ans.ans;
+    const struct late *any;
+    bool rows;
+
+    if (rid == o->rid)
+        fly_no_more(s, o);
+    any = late_row(o, rid, UINT32_MAX);
+    rows = any != NULL && n > 0 && (n < any->n || (a[0].row | a[n - 1].row) != 0);
+    for (uint32_t i = 0; any != NULL && i < n; i++) {
+        struct late *x = late_row(o, rid, rows ? a[i].row : i), was;
+
+        if (x == NULL) {
+            sim_fail(s, "a join is answered twice");
+            return;
+        }
+        was = *x;
+        *x = o->late[--o->n_late];
+        given(s, p, was.of, KIND_APPEND, m, i);
+    }
+}
+
 void router_answered(struct sim *s, struct proc *p, struct proc *node, unsigned kind,
                        uint64_t rid, const struct msg *m, uint32_t n)
 {
@@ -178,6 +243,11 @@ void router_answered(struct sim *s, struct proc *p, struct proc *node, unsigned 
     struct lane_out *o = &r->out[node->no][kind];
     struct ref was[BATCH];
 
+    if (kind == KIND_APPEND) {
+        joins_answered(s, p, o, rid, m, n);
+        flush(s, p, node, kind);
+        return;
+    }
     if (o->n_flying == 0 || rid != o->rid)
         return; /* of an earlier connection */
     if (n != o->n_flying) {
@@ -186,15 +256,19 @@ void router_answered(struct sim *s, struct proc *p, struct proc *node, unsigned 
     }
     memcpy(was, o->flying, n * sizeof(was[0]));
     o->n_flying = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        struct sflow *f = alive(r, was[i]);
-
-        if (f == NULL)
-            continue;
-        give(s, f, r->r, kind, m, i);
-        router_go(s, p, was[i].flow);
-    }
+    for (uint32_t i = 0; i < n; i++)
+        given(s, p, was[i], kind, m, i);
     flush(s, p, node, kind);
+}
+
+static void lost(struct sim *s, struct proc *p, struct ref x)
+{
+    struct sflow *f = alive(p->router, x);
+
+    if (f == NULL)
+        return;
+    flow_lost(&f->f, sim_ms(s));
+    router_go(s, p, x.flow);
 }
 
 void router_asks_lost(struct sim *s, struct proc *p, const struct proc *other)
@@ -204,16 +278,11 @@ void router_asks_lost(struct sim *s, struct proc *p, const struct proc *other)
     for (unsigned kind = 0; kind < N_KINDS; kind++) {
         struct lane_out *o = &r->out[other->no][kind], was = *o;
 
-        o->n_flying = o->n_pending = 0;
+        o->n_flying = o->n_pending = o->n_late = 0;
         o->rid = 0;
-        for (uint32_t i = 0; i < was.n_flying + was.n_pending; i++) {
-            struct ref x = i < was.n_flying ? was.flying[i] : was.pending[i - was.n_flying];
-            struct sflow *f = alive(r, x);
-
-            if (f == NULL)
-                continue;
-            flow_lost(&f->f, sim_ms(s));
-            router_go(s, p, x.flow);
-        }
+        for (uint32_t i = 0; i < was.n_late; i++)
+            lost(s, p, was.late[i].of);
+        for (uint32_t i = 0; i < was.n_flying + was.n_pending; i++)
+            lost(s, p, i < was.n_flying ? was.flying[i] : was.pending[i - was.n_flying]);
     }
 }

@@ -16,10 +16,19 @@ struct ref { /* a flow, if it is still that one */
     uint32_t flow, gen;
 };
 
+struct late { /* a join whose batch is answered in part, or slowly */
+    struct ref of;
+    uint64_t rid;
+    uint32_t row, n; /* of so many */
+};
+
 struct lane_out { /* to one node, one kind */
     struct ref pending[4096], flying[BATCH];
     uint32_t n_pending, n_flying;
     uint64_t rid;
+    usec_t sent_at;
+    struct late late[4096];
+    uint32_t n_late;
 };
 
 struct slistener { /* a player whose connection stays open */

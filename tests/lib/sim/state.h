@@ -119,6 +119,8 @@ struct proc {
     bool disk_full, disk_holds; /* it is noticed by the first turn that writes something */
     bool dies_in_turn; /* after the next turn's work, before anything of it is sent */
     struct outbox box;
+    struct parked_join *parked; /* owned; joins that wait for another node's word: parked.c */
+    size_t n_parked, cap_parked;
     struct srouter *router;
 };
 

@@ -1,0 +1,191 @@
+/* test_router_late.c: joins that wait at the node for another's word: rows of a batch whose answers
+ * come in frames of their own. */
+#include "tests/lib/routerrig.h"
+
+static void begin(void)
+{
+    setup_all();
+    w.words_wait = true;
+    n_got = 0;
+    got[0] = 0;
+}
+
+TestSuite(router_late, .init = begin, .fini = teardown, .timeout = 200);
+
+/* Rows first .. first + n of those that wait, in that order, or in the other one. */
+static void say_late(uint32_t first, uint32_t n, bool backwards)
+{
+    struct append_ans a[ARRAY_LEN(w.late)];
+    struct msg m = { .type = MSG_APPEND_ANS, .append_ans = { n, a } };
+
+    for (uint32_t i = 0; i < n; i++)
+        a[i] = w.late[first + (backwards ? n - 1 - i : i)];
+    send_msg(w.seg_ch, &m, w.late_rid);
+}
+
+static void join_as(const char *who)
+{
+    char body[80] = "";
+
+    if (who != NULL)
+        snprintf(body, sizeof(body), "{\"subject\":\"%s\"}", who);
+    say("POST", "/v1/queues/login/tickets", body);
+}
+
+/* The next answer on the connection: its place; 0: none is here. */
+static uint64_t place_told(void)
+{
+    size_t n = (more(), whole(got));
+    const char *p = n > 0 ? strstr(got, "\"position\":") : NULL;
+    uint64_t place = p != NULL ? strtoull(p + strlen("\"position\":"), NULL, 10) : 0;
+
+    memmove(got, got + n, n_got - n + 1);
+    n_got -= n;
+    return place;
+}
+
+static void told(uint64_t place)
+{
+    uint64_t is = 0;
+
+    UNTIL(is != 0 || (is = place_told()) != 0);
+    cr_expect_eq(is, place, "%llu, not %llu", (unsigned long long)is, (unsigned long long)place);
+}
+
+/* For some turns, nothing is said to the client. */
+static void silence(void)
+{
+    int64_t since_ms = now_ms();
+
+    UNTIL(now_ms() > since_ms + 20);
+    more();
+    cr_expect_eq(n_got, 0, "%s", got);
+}
+
+Test(router_late, a_join_is_asked_once_and_answered_when_its_answer_comes)
+{
+    join_as("ann");
+    UNTIL(w.n_late == 1);
+    silence();
+    say_late(0, 1, false);
+    told(w.late[0].position);
+    cr_expect_eq(w.append_frames, 1);
+}
+
+/* All of them were read in one turn: one batch. Answers leave a connection in the order of its
+ * requests. */
+Test(router_late, rows_are_answered_in_any_order)
+{
+    static const char *const who[] = { "ann", NULL, "bob", "cat", NULL };
+
+    for (unsigned i = 0; i < ARRAY_LEN(who); i++)
+        join_as(who[i]);
+    UNTIL(w.n_late == 3);
+    cr_assert_eq(w.append_frames, 1);
+    say_late(1, 2, true);
+    silence(); /* the first one waits */
+    say_late(0, 1, false);
+    for (uint64_t i = 1; i <= ARRAY_LEN(who); i++)
+        told(i);
+    cr_expect_eq(w.r->flows.n, 0);
+}
+
+/* Two owners' words came in another order than the rows have; no row is left. */
+Test(router_late, a_whole_batch_may_come_late_and_in_any_order)
+{
+    join_as("ann");
+    join_as("bob");
+    join_as("cat");
+    UNTIL(w.n_late == 3);
+    say_late(0, 3, true);
+    for (uint64_t i = 1; i <= 3; i++)
+        told(i);
+}
+
+Test(router_late, others_are_asked_meanwhile)
+{
+    join_as("ann");
+    UNTIL(w.n_late == 1);
+    w.words_wait = false;
+    for (uint64_t i = 0; i < 3; i++) {
+        struct append_ans first = w.late[0];
+
+        say("GET", ticket_path(42, 1), "");
+        UNTIL(w.places == i + 1);
+        cr_expect_eq(first.row, 0);
+    }
+    say_late(0, 1, false);
+    told(w.late[0].position);
+    told(42);
+}
+
+Test(router_late, a_link_that_breaks_ends_them)
+{
+    join_as("ann");
+    join_as(NULL);
+    UNTIL(w.n_late == 1);
+    silence();
+    rpc_free(w.seg);
+    w.seg = NULL;
+    UNTIL((more(), whole(got) > 0));
+    cr_expect(strstr(got, "HTTP/1.1 503"), "%s", got);
+    UNTIL(w.r->flows.n == 0);
+    cr_expect_eq(w.r->counts.lost, 1);
+}
+
+/* Whoever waits no more needs no answer. */
+Test(router_late, a_client_may_be_gone_when_its_answer_comes)
+{
+    join_as("ann");
+    join_as("bob");
+    UNTIL(w.n_late == 2);
+    close(w.fd);
+    w.fd = -1;
+    UNTIL(w.r->flows.n == 2 && w.r->counts.lost == 0);
+    say_late(0, 2, false);
+    UNTIL(w.r->flows.n == 0);
+}
+
+static void is_refused(const struct append_ans *a, uint32_t n, uint64_t lost)
+{
+    struct msg m = { .type = MSG_APPEND_ANS, .append_ans = { n, (struct append_ans *)(uintptr_t)a } };
+
+    send_msg(w.seg_ch, &m, w.late_rid);
+    UNTIL(w.r->counts.lost == lost);
+    UNTIL(w.r->flows.n == 0);
+}
+
+Test(router_late, a_row_that_was_not_asked_closes_the_link)
+{
+    struct append_ans a;
+
+    join_as("ann");
+    join_as("bob");
+    UNTIL(w.n_late == 2);
+    a = w.late[0];
+    a.row = 2;
+    is_refused(&a, 1, 2);
+}
+
+Test(router_late, more_answers_than_rows_close_the_link)
+{
+    struct append_ans a[3];
+
+    join_as("ann");
+    join_as("bob");
+    UNTIL(w.n_late == 2);
+    a[0] = a[1] = a[2] = w.late[1];
+    is_refused(a, 3, 2);
+}
+
+/* Who is left over is told, and not kept for ever. */
+Test(router_late, a_row_that_is_answered_twice_leaves_another_without_an_answer)
+{
+    struct append_ans a[2];
+
+    join_as("ann");
+    join_as("bob");
+    UNTIL(w.n_late == 2);
+    a[0] = a[1] = w.late[1];
+    is_refused(a, 2, 1);
+}

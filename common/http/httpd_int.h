@@ -185,7 +185,7 @@ struct httpd {
     msec_t wait_ms[WAIT_NLISTS];
     struct list handshakes; /* struct tls_conn, the longest under way first */
     int64_t handshake_turn_us, handshake_us; /* the turn, and time that it spent on them */
-    struct log_limit tls_log[2]; /* of those that failed: plain HTTP; others */
+    struct log_limit tls_log[2]; /* handshakes that failed: plain HTTP; others */
     struct conn *dirty;
     struct conn **again; /* stalled connections to go on with next turn */
     size_t n_again, cap_again;

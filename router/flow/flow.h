@@ -58,7 +58,7 @@ enum flow_result {
     FLOW_NAMED,      /* 403 not_eligible: it has another subject than the join */
 };
 
-enum spares { /* what a leave spares; then FLOW_INSIDE */
+enum spares { /* tickets that a leave spares; then FLOW_INSIDE */
     SPARES_NONE,
     SPARES_ADMITTED,
     SPARES_FOUND, /* a place that a later join has found */

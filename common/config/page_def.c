@@ -52,6 +52,10 @@ const struct cfg_key page_def_keys[] = {
     { "messages", CFG_OBJS, PAGE(messages), "", 0, PAGE_MESSAGES_MAX, true,
       "the queue's `message` in other languages; a new message takes them away", 0, message_keys,
       sizeof(struct page_message) },
+    { "check", CFG_STR, PAGE(check), "", 0, PAGE_CHECK_MAX, true,
+      "widget that visitors pass in place of work, with challenge.verify_url: turnstile, hcaptcha, recaptcha, "
+      "friendly, or the address of a script; \"\" = none", 0, 0, 0 },
+    { "check_key", CFG_STR, PAGE(check_key), "", 0, 100, true, "site key of that widget", 0, 0, 0 },
     { 0 },
 };
 static const struct cfg_key keys_01[] = { KEYS_01, { 0 } };
@@ -99,6 +103,67 @@ bool page_origin_ok(const char *s)
     if (i == at || s[at] == '.' || s[at] == '-')
         return false;
     return s[i] == '\0' || (s[i] == ':' && port_ok(s + i + 1));
+}
+
+/* ---- the widget of a check ---- */
+
+static const struct page_widget widgets[] = {
+    { "turnstile", "https://challenges.cloudflare.com/turnstile/v0/api.js", "cf-turnstile",
+      " https://challenges.cloudflare.com" },
+    { "hcaptcha", "https://js.hcaptcha.com/1/api.js", "h-captcha", " https://hcaptcha.com https://*.hcaptcha.com" },
+    { "recaptcha", "https://www.google.com/recaptcha/api.js", "g-recaptcha",
+      " https://www.google.com https://www.gstatic.com https://recaptcha.google.com" },
+    { "friendly", "https://cdn.jsdelivr.net/npm/@friendlycaptcha/sdk@0.1/site.compat.min.js", "frc-captcha",
+      " https://cdn.jsdelivr.net https://*.frcapi.com" },
+};
+
+static bool is_word(const char *s, const char *more)
+{
+    for (; *s != '\0'; s++)
+        if (!((*s >= '0' && *s <= '9') || ((*s | 0x20) >= 'a' && (*s | 0x20) <= 'z') || strchr(more, *s) != NULL))
+            return false;
+    return true;
+}
+
+/* An address of a script, whose origin stands in the page's policy. */
+static bool script_ok(const char *s)
+{
+    char origin[PAGE_CHECK_MAX + 1];
+    const char *host = strstr(s, "://"), *path = host != NULL ? strchr(host + 3, '/') : NULL;
+
+    if (path == NULL || (size_t)(path - s) >= sizeof(origin))
+        return false;
+    memcpy(origin, s, (size_t)(path - s));
+    origin[path - s] = '\0';
+    return page_origin_ok(origin) && is_word(path, "/-._~@%?=&");
+}
+
+bool page_widget_of(const struct page_def *d, struct page_widget *out)
+{
+    if (d == NULL || d->check == NULL || d->check[0] == '\0')
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(widgets); i++)
+        if (strcmp(widgets[i].name, d->check) == 0) {
+            *out = widgets[i];
+            return true;
+        }
+    *out = (struct page_widget){ "", d->check, "captcha", "" };
+    return true;
+}
+
+static int check_check(const struct page_def *d, struct err *e)
+{
+    bool keyed = d->check_key != NULL && d->check_key[0] != '\0';
+    struct page_widget w;
+
+    if (!page_widget_of(d, &w))
+        return keyed ? err_set(e, SQ_EINVAL, "page: check_key is the site key of a check: say which `check`") : 0;
+    if (w.script == d->check && !script_ok(d->check))
+        return err_set(e, SQ_EINVAL, "page: check is turnstile, hcaptcha, recaptcha, friendly, or the address of a "
+                       "script, like https://host/widget.js");
+    if (!keyed || !is_word(d->check_key, "-._"))
+        return err_set(e, SQ_EINVAL, "page: check needs check_key, the site key of the widget: letters, digits, -._");
+    return 0;
 }
 
 /* A path of this site, or a picture in the text itself. */
@@ -207,12 +272,14 @@ int page_def_check(const struct page_def *d, struct err *e)
                            "page: return: \"%.60s\" is not an origin; write https://host "
                            "or https://host:port, without a path",
                            ret[i]);
-    return texts_check(d, e) < 0 ? SQ_EINVAL : messages_check(d, e);
+    if (texts_check(d, e) < 0 || check_check(d, e) < 0)
+        return SQ_EINVAL;
+    return messages_check(d, e);
 }
 
 static bool has_news(const struct page_def *d)
 {
-    return is_text(d->image) || is_text(d->style) || is_text(d->lang) || d->messages.n > 0;
+    return is_text(d->image) || is_text(d->style) || is_text(d->lang) || d->messages.n > 0 || is_text(d->check);
 }
 
 bool page_def_is_empty(const struct page_def *d)

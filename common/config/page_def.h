@@ -10,6 +10,7 @@
 #define PAGE_MESSAGES_MAX 32
 #define PAGE_RETURN_MAX 16         /* origins */
 #define PAGE_STYLE_MAX  8000
+#define PAGE_CHECK_MAX  255
 #define PAGE_JSON_MAX   (64 * 1024) /* for a queue, in the map */
 
 struct page_text { /* in place of the default ones for a reader of this language */
@@ -30,6 +31,12 @@ struct page_def {
     char *style; /* "", or a style sheet behind ours */
     char *lang;  /* "", or for readers of none of the page's languages: zh-Hant */
     struct cfg_list messages; /* struct page_message */
+    char *check, *check_key; /* "", or a widget that tells people from programs: page_widget_of(); its site key */
+};
+
+struct page_widget { /* made by its script in an element of that class, with the site key */
+    const char *name, *script, *class;
+    const char *sources; /* origins that it loads from, for the policy, each with a space before it */
 };
 
 extern const struct cfg_key page_def_keys[];
@@ -41,9 +48,11 @@ bool page_def_is_empty(const struct page_def *d);
 /* "http://host", "https://host:port", nothing behind it, small letters. */
 bool page_origin_ok(const char *s);
 bool page_accent_ok(const char *s); /* #rrggbb */
+/* False: it has no widget. script and class point into d or constants; sources "": the script's origin alone. */
+bool page_widget_of(const struct page_def *d, struct page_widget *out);
 bool page_text_ok(const char *s);   /* lines, without other control characters; or NULL */
 
-/* The JSON to send; "" if empty. Image, style, lang and messages are left out if they have no value.
+/* The JSON to send; "" if empty. Image, style, lang, messages and check are left out if they have no value.
  * False: no memory, or above PAGE_JSON_MAX. */
 SQ_CHECK bool page_def_write(struct buf *b, const struct page_def *d);
 /* Back; d zeroed or set before. Also runs page_def_check(). */

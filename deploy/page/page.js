@@ -50,7 +50,7 @@
   if (d.preview && d.state !== 'waiting') return;
   if (d.state === 'door') return document.querySelector('form[action$="/join"]').submit();
 
-  if (d.state === 'work' || $('places')) return; /* work.js, places.js; a page.html of before has no places: loaded again */
+  if (d.state === 'work' || d.state === 'check' || $('places')) return; /* work.js, check.js, places.js; a page.html of before has no places: loaded again */
 
   if (d.state !== 'waiting') {
     if (!d.after) try { localStorage.removeItem('segq:' + d.queue); } catch (e) { /* none */ }

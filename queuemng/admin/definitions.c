@@ -289,8 +289,16 @@ static bool is_other_site(const struct def_challenge *was, const struct def_chal
     return is->verify_url != NULL && is->verify_url[0] != '\0' && strcmp(url, is->verify_url) != 0;
 }
 
+/* A script runs in the pages of all queues' site. */
+static bool is_other_script(const struct page_def *was, const struct page_def *is)
+{
+    const char *check = was != NULL && was->check != NULL ? was->check : "";
+
+    return is->check != NULL && is->check[0] != '\0' && strcmp(check, is->check) != 0;
+}
+
 /* The key by which a definition reaches beyond the bearer's part: an endpoint that its calls would go to,
- * a budget, whose shares are everybody's, or a site that gets the routers' secret. NULL: none does, or did so before. */
+ * a budget, whose shares are everybody's, a site that gets the routers' secret, or a script of a page. NULL: none does, or did so before. */
 static const char *foreign_key(const struct admin_call *c, enum def_kind_no kind, const void *old,
                                const void *def)
 {
@@ -308,6 +316,8 @@ static const char *foreign_key(const struct admin_call *c, enum def_kind_no kind
         return "turn_notice";
     if (kind == DEF_QUEUE && is_other_site(old != NULL ? &was_queue->challenge : NULL, &queue->challenge))
         return "challenge.verify_url";
+    if (kind == DEF_QUEUE && is_other_script(old != NULL ? &was_queue->page : NULL, &queue->page))
+        return "page.check";
     if ((kind == DEF_QUEUE && is_other_share(old != NULL ? &was_queue->budget : NULL, &queue->budget)) ||
         (kind == DEF_ENDPOINT &&
          is_other_share(old != NULL ? &was_endpoint->budget : NULL, &endpoint->budget)))
@@ -320,6 +330,7 @@ static const char *why_all(const char *key)
 {
     return strcmp(key, "budget") == 0                 ? " (a budget: all queues and pools)"
            : strcmp(key, "challenge.verify_url") == 0 ? " (all queues and pools: routers send it their secret)"
+           : strcmp(key, "page.check") == 0           ? " (all queues and pools: its script runs on the site of all)"
                                                       : "";
 }
 

@@ -290,6 +290,8 @@ static int verify_check(const struct queue_def *d, struct err *e)
 
     if (wrong != NULL)
         return err_set(e, SQ_EINVAL, "challenge: verify_url %s", wrong);
+    if (d->page.check != NULL && d->page.check[0] != '\0' && (url == NULL || url[0] == '\0'))
+        return err_set(e, SQ_EINVAL, "page: check needs challenge.verify_url, the service that says whether its token is good");
     return networks_check(&d->challenge.verify_allow, "challenge.verify_allow", e);
 }
 

@@ -213,8 +213,7 @@ enum challenge_way challenge_way(struct router *r, struct httpd_req *req, const 
         return WAY_SUSPECT;
     }
     put_terms(r, req, q, queue, b, &t);
-    if (queue->map.verify_url[0] != '\0' && !out->patient && answer.p == NULL) {
-        door_count(&r->door, &ask);
+    if (queue->map.verify_url[0] != '\0' && (!out->patient || out->checks) && answer.p == NULL) {
         out->work = (struct site_work){ ask, t, out->level };
         if (g != SUSPECT_NONE && http_find(q, "segq-verify", &answer) == 0)
             suspect_acted(r, &of, SUSPECT_WORKS);
@@ -241,8 +240,9 @@ static const uint8_t problem_of[CHALLENGE_NSTATES] = {
 bool challenge_passes(struct router *r, struct httpd_req *req, const struct http_req *q,
                       const struct route_queue *queue, struct join_body *b, const struct join_then *then)
 {
-    struct slice answer = { 0 };
+    struct slice answer = { 0 }, said = { 0 };
     struct challenge_asked x = { .patient = false };
+    bool held;
 
     if (http_find(q, "segq-challenge", &answer) == 0 && b->altcha_len > 0)
         answer = (struct slice){ b->altcha, b->altcha_len };
@@ -252,7 +252,8 @@ bool challenge_passes(struct router *r, struct httpd_req *req, const struct http
     case WAY_IN:
         return true;
     case WAY_SITE:
-        return site_check(r, req, q, queue, b, &x.work, then);
+        (void)http_find(q, "segq-verify", &said);
+        return site_check(r, req, q, queue, b, said, &x.work, then, &held);
     case WAY_ASK:
     case WAY_TOO_FAST: /* n 0 */
         work_answer(r, x.text, x.n);

@@ -19,7 +19,8 @@ enum challenge_way { WAY_IN, WAY_ASK, WAY_REFUSED, WAY_TOO_FAST, WAY_SUSPECT, WA
 #define SUSPECT_AGAIN_MS 120000 /* WAY_SUSPECT: told to come then; what was counted is over by then */
 
 struct challenge_asked { /* said for a join that may not go in yet */
-    bool patient; /* set before: a page asks (door.h); it works, whatever verify_url is */
+    bool patient; /* set before: a page asks (door.h); it works, whatever verify_url is, */
+    bool checks;  /* unless it has the service's widget */
     enum challenge_state state; /* WAY_REFUSED: why */
     unsigned level;
     uint64_t keys; /* WAY_ASK: tries at most */

@@ -158,9 +158,9 @@ static void begin(struct router *r, struct httpd_req *req, const struct http_req
 
 /* A join that was held; its key and its device stand in b. */
 static void go(struct router *r, struct httpd_req *req, const struct route_queue *q, struct join_body *b,
-               unsigned lane, rflow_done end)
+               const struct join_then *then)
 {
-    begin(r, req, NULL, q, b, (struct slice){ 0 }, lane, end);
+    begin(r, req, NULL, q, b, (struct slice){ 0 }, then->lane, then->end);
 }
 
 static void refuse(struct router *r, struct httpd_req *req, const struct route_queue *q,
@@ -209,7 +209,7 @@ static void join_ask(struct router *r, struct httpd_req *req, const struct http_
     else if (rc < 0)
         router_problem(r, req, API_QUEUE_UNAVAILABLE, "this router is out of memory; try again");
     else if (SQ_LIKELY(challenge_is_free(queue)) ||
-             challenge_passes(r, req, q, queue, b, &(const struct join_then){ go, lane, end }))
+             challenge_passes(r, req, q, queue, b, &(const struct join_then){ .go = go, .lane = lane, .end = end }))
         begin(r, req, q, queue, b, q->idempotency_key, lane, end);
 }
 

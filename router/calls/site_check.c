@@ -9,7 +9,6 @@
 #include "router/calls/join_key.h"
 #include "router/links/site_asks.h"
 
-#define AGAIN_MS   10000
 
 struct site_token {
     uint8_t hash[SHA256_BYTES];
@@ -74,9 +73,8 @@ static bool use(struct router *r, const struct site_token *t)
 
 /* ---- answers ---- */
 
-static void say(struct router *r, struct httpd_req *req, enum site_result what, enum api_problem p, const char *detail)
+static void say(struct router *r, struct httpd_req *req, enum api_problem p, const char *detail)
 {
-    r->site_results[what]++;
     if (!router_may_pass(r, req, LIMIT_BAD))
         return;
     api_problem(&r->ans, p, detail, router_request_id(r));
@@ -100,35 +98,63 @@ static void ask_for_work(struct router *r, struct httpd_req *req, const struct s
     router_answer(r, req);
 }
 
+static void refuse_call(struct router *r, struct httpd_req *req, enum site_no why, const struct site_work *w)
+{
+    switch (why) {
+    case SITE_NO_PERSON:
+        say(r, req, API_CHALLENGE_UNVERIFIED, "the site's check does not take you for a person: get a fresh token of "
+            "it, and join again");
+        return;
+    case SITE_NO_MORE_USES:
+        say(r, req, API_CHALLENGE_USED, "the token of the site's check was used before");
+        return;
+    case SITE_WORK:
+        ask_for_work(r, req, w);
+        return;
+    case SITE_NO_QUEUE:
+        router_problem(r, req, API_QUEUE_NOT_FOUND, "there is no such queue");
+        return;
+    case SITE_NO_ROOM:
+        api_too_fast(&r->ans, 1000, "the site's check is asked about many joins of this network: bring the same token again",
+                     router_request_id(r));
+        break;
+    case SITE_NO_SERVICE:
+        api_problem_later(&r->ans, API_QUEUE_UNAVAILABLE,
+                          "the service that tells people from programs does not answer; you have not joined: try again",
+                          SITE_AGAIN_MS, router_request_id(r));
+        break;
+    default:
+        api_challenge(&r->ans, NULL, 0, router_request_id(r));
+        break;
+    }
+    router_answer(r, req);
+}
+
+static void refuse(struct router *r, struct httpd_req *req, const struct route_queue *q, enum site_no why,
+                   const struct site_work *w, const struct join_then *then)
+{
+    r->site_results[SITE_REFUSED] += why == SITE_NO_PERSON;
+    r->site_results[SITE_USED] += why == SITE_NO_MORE_USES;
+    if (then->refuse != NULL)
+        then->refuse(r, req, q, why, w, then);
+    else
+        refuse_call(r, req, why, w);
+}
+
 /* By the queue's rule. True: it goes in. */
 static bool falls_back(struct router *r, struct httpd_req *req, const struct route_queue *q,
-                       const struct site_work *w)
+                       const struct site_work *w, const struct join_then *then)
 {
     r->site_results[SITE_FALLBACK]++;
     if (q->map.verify_fallback == VERIFY_LET_IN)
         return true;
-    if (q->map.verify_fallback == VERIFY_REFUSE) {
-        api_problem_later(&r->ans, API_QUEUE_UNAVAILABLE,
-                          "the service that tells people from programs does not answer; you have not joined: try again",
-                          AGAIN_MS, router_request_id(r));
-        router_answer(r, req);
-    } else {
-        ask_for_work(r, req, w);
-    }
-    return false;
-}
-
-/* False: that has been answered. */
-static bool was_used(struct router *r, struct httpd_req *req)
-{
-    say(r, req, SITE_USED, API_CHALLENGE_USED, "the token of the site's check was used before");
+    refuse(r, req, q, q->map.verify_fallback == VERIFY_REFUSE ? SITE_NO_SERVICE : SITE_WORK, w, then);
     return false;
 }
 
 static void end_held(struct site_held *h, const struct route_queue *q, enum site_said said)
 {
     struct router *r = h->r;
-    struct httpd_req *req = h->req;
     bool goes = false;
 
     h->work.ask.queue = &q->map;
@@ -136,15 +162,16 @@ static void end_held(struct site_held *h, const struct route_queue *q, enum site
     h->work.ask.now_ms = ev_now(r->ev);
     h->work.ask.wall_s = router_wall_s();
     if (said == SITE_NONE)
-        say(r, req, SITE_REFUSED, API_CHALLENGE_UNVERIFIED, "the site's check does not take you for a person: get a "
-            "fresh token of it, and join again");
+        refuse(r, h->req, q, SITE_NO_PERSON, &h->work, &h->then);
     else if (said == SITE_UNKNOWN)
-        goes = falls_back(r, req, q, &h->work);
-    else
-        goes = use(r, &h->token) || was_used(r, req);
+        goes = falls_back(r, h->req, q, &h->work, &h->then);
+    else if (!(goes = use(r, &h->token)))
+        refuse(r, h->req, q, SITE_NO_MORE_USES, &h->work, &h->then);
     r->site_results[SITE_GOOD] += said == SITE_PERSON && goes;
-    if (goes)
-        h->then.go(r, req, q, &h->b, h->then.lane, h->then.end);
+    if (goes) {
+        h->then.go(r, h->req, q, &h->b, &h->then);
+        h->then.page = NULL;
+    }
 }
 
 static void on_said(void *arg, enum site_said said)
@@ -158,11 +185,12 @@ static void on_said(void *arg, enum site_said said)
         if (q != NULL)
             end_held(h, q, said);
         else
-            router_problem(r, h->req, API_QUEUE_NOT_FOUND, "there is no such queue");
+            refuse(r, h->req, NULL, SITE_NO_QUEUE, &h->work, &h->then);
     } else if (said == SITE_PERSON) {
         /* Asked, so its token is used up: whoever comes again with it goes in. */
         r->site_results[SITE_GOOD] += use(r, &h->token);
     }
+    free(h->then.page);
     free(h);
 }
 
@@ -197,33 +225,34 @@ static bool hold(struct router *r, struct httpd_req *req, const struct route_que
 }
 
 bool site_check(struct router *r, struct httpd_req *req, const struct http_req *q,
-                const struct route_queue *queue, struct join_body *b, const struct site_work *w,
-                const struct join_then *then)
+                const struct route_queue *queue, struct join_body *b, struct slice said, const struct site_work *w,
+                const struct join_then *then, bool *held)
 {
     struct site_token t;
     const char *why;
-    struct slice said;
+    enum site_no no;
 
-    if (http_find(q, "segq-verify", &said) == 0 || said.n == 0 || said.n > SITE_TOKEN_MAX) {
-        api_challenge(&r->ans, NULL, 0, router_request_id(r));
-        router_answer(r, req);
+    *held = false;
+    if (said.n == 0 || said.n > SITE_TOKEN_MAX) {
+        refuse(r, req, queue, SITE_NO_TOKEN, w, then);
         return false;
     }
     read_token(r, queue, b, said, &t);
     if (crowd_knows(r->door.used, t.of_both) && use(r, &t))
         return true;
-    if (crowd_knows(r->door.used, t.id))
-        return was_used(r, req);
-    if (site_asks_are_many(r, limit_site(r->gate.client))) {
-        api_too_fast(&r->ans, 1000, "the site's check is asked about many joins of this network: bring the same token again",
-                     router_request_id(r));
-        router_answer(r, req);
+    no = crowd_knows(r->door.used, t.id)                           ? SITE_NO_MORE_USES
+         : site_asks_are_many(r, limit_site(r->gate.client)) ? SITE_NO_ROOM
+                                                                   : SITE_NO_TOKEN;
+    if (no != SITE_NO_TOKEN) {
+        refuse(r, req, queue, no, w, then);
         return false;
     }
-    if (queue->map.bind != BIND_NONE &&
+    if (queue->map.bind != BIND_NONE && then->page == NULL &&
         (why = device_join(r, req, q, queue, b, q->idempotency_key, device_proof(q))) != NULL) {
         device_unproved(r, req, why);
         return false;
     }
-    return !hold(r, req, queue, b, said, &t, w, then) && falls_back(r, req, queue, w);
+    door_count(&r->door, &w->ask);
+    *held = hold(r, req, queue, b, said, &t, w, then);
+    return !*held && falls_back(r, req, queue, w, then);
 }

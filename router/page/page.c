@@ -177,6 +177,8 @@ static int pack_all(struct page *p, struct err *e)
     if (rc == 0)
         rc = gzip_ready_pack(&p->work, e);
     if (rc == 0)
+        rc = gzip_ready_pack(&p->check, e);
+    if (rc == 0)
         rc = gzip_ready_pack(&p->places, e);
     if (rc == 0)
         rc = gzip_ready_pack(&p->tell, e);
@@ -211,6 +213,8 @@ static int read_all(struct page *p, const struct page_file *files, size_t n, str
         rc = read_inside(&p->script.text, files, n, "page.js", "</script", e);
     if (rc == 0)
         rc = read_inside(&p->work.text, files, n, "work.js", "</script", e);
+    if (rc == 0)
+        rc = read_inside(&p->check.text, files, n, "check.js", "</script", e);
     if (rc == 0)
         rc = read_inside(&p->places.text, files, n, "places.js", "</script", e);
     if (rc == 0)
@@ -262,6 +266,7 @@ void page_free(struct page *p)
     gzip_ready_fini(&p->style);
     gzip_ready_fini(&p->script);
     gzip_ready_fini(&p->work);
+    gzip_ready_fini(&p->check);
     gzip_ready_fini(&p->places);
     gzip_ready_fini(&p->tell);
     buf_fini(&p->worker);
@@ -328,16 +333,41 @@ int page_status(enum page_state s)
     }
 }
 
+/* A widget's script loads more of them, frames and styles, from where it is. */
+static void put_sources(struct buf *b, const struct page_view *v)
+{
+    struct page_widget w;
+
+    if (v->state != PAGE_CHECK || v->preview != NULL || !page_widget_of(v->def, &w))
+        return;
+    if (w.sources[0] == '\0')
+        buf_byte(b, ' ');
+    buf_append(b, w.sources[0] == '\0' ? w.script : w.sources,
+               w.sources[0] == '\0' ? page_target_origin(w.script) : strlen(w.sources));
+}
+
 /* A form's answer may redirect to the target, which browsers check against form-action. */
 static void put_policy(struct buf *b, const struct page_view *v)
 {
     buf_str(b, "Content-Security-Policy: default-src 'none'; script-src 'nonce-");
     buf_str(b, v->nonce);
-    buf_str(b, v->state == PAGE_WORK ? "'; worker-src blob:; style-src 'nonce-" : "'; style-src 'nonce-");
+    buf_byte(b, '\'');
+    put_sources(b, v);
+    buf_str(b, v->state == PAGE_WORK ? "; worker-src blob:; style-src 'nonce-" : "; style-src 'nonce-");
     buf_str(b, v->nonce);
-    buf_str(b, v->preview != NULL
-                   ? "'; sandbox allow-scripts; img-src 'self' data:; form-action 'none'"
-                   : "'; img-src 'self' data:; connect-src 'self'; form-action 'self'");
+    buf_byte(b, '\'');
+    put_sources(b, v);
+    if (v->state == PAGE_CHECK) {
+        buf_str(b, "; frame-src 'self'");
+        put_sources(b, v);
+    }
+    buf_str(b, v->preview != NULL ? "; sandbox allow-scripts; img-src 'self' data:" : "; img-src 'self' data:");
+    put_sources(b, v);
+    if (v->preview == NULL) {
+        buf_str(b, "; connect-src 'self'");
+        put_sources(b, v);
+    }
+    buf_str(b, v->preview != NULL ? "; form-action 'none'" : "; form-action 'self'");
     if (v->forms_to != NULL) {
         buf_str(b, v->forms_to);
     } else if (v->preview == NULL && page_target_origin(v->target) > 0) {

@@ -1,6 +1,7 @@
 /* page.h: the waiting page: files and texts, read once; a view of a moment to HTML. Pure.
  *
- *   page.html (template.h) + page.css (+ key.js) + segq.js + segq_events.js + page.js (+ work.js, places.js or tell.js) +
+ *   page.html (template.h) + page.css (+ key.js) + segq.js + segq_events.js + page.js (+ work.js, check.js, places.js or
+ *   tell.js) +
  *   worker.js + a file of texts for each language (texts.h)
  * They are a part of the program; an operator's folder may replace any of them when the process
  * starts, page.html too: so the template is read then, and not when the program is built.
@@ -18,7 +19,7 @@
 #include "router/page/texts.h"
 
 #define PAGE_FILE_MAX  (64 * 1024) /* bytes of one file */
-#define PAGE_FILES_MAX (PAGE_LANGS_MAX + 12)
+#define PAGE_FILES_MAX (PAGE_LANGS_MAX + 13)
 
 struct page_file {
     const char *name; /* "page.html", "zh.json" */
@@ -63,6 +64,7 @@ enum page_state {
     PAGE_IN,      /* already in, with a good pass */
     PAGE_COOKIES, /* back without our cookie */
     PAGE_WORK,    /* a place costs some work now: the script does it, and sends the form join */
+    PAGE_CHECK,   /* a place is for people: the operator's widget, whose token the form join brings */
     PAGE_PLACES,  /* in several lines: places */
     PAGE_NSTATES,
 };
@@ -170,7 +172,7 @@ extern const size_t page_blobs_n;
     V(proof) R(prover) R(data) V(refresh) V(refresh_s) V(waiting)  \
     V(position) V(of) V(kept) V(eta) V(percent) V(opens) V(wait) V(paused) V(path) V(token)      \
     V(target) V(can_join) V(can_retry) V(can_enter) V(can_leave) V(commitment) V(seed)   \
-    V(ticket) V(door) V(claim) V(key) V(ask) V(back) V(good_for) R(rooms) \
+    V(ticket) V(door) V(claim) V(key) V(ask) V(widget) V(widget_class) V(widget_key) V(back) V(good_for) R(rooms) \
     R(languages) R(preview)
 
 #define PAGE_SLOT_ID(name) PS_##name,
@@ -182,7 +184,7 @@ enum page_slot_id {
 struct page {
     struct page_tmpl *tmpl;
     struct gzip_ready style, script, tell, prover; /* tell: with push_key; prover: with `bind: key` */
-    struct gzip_ready work, places; /* PAGE_WORK, PAGE_PLACES alone */
+    struct gzip_ready work, check, places; /* PAGE_WORK, PAGE_CHECK, PAGE_PLACES alone */
     struct buf worker; /* the service worker */
     struct gzip_ready texts[PAGE_LANGS_MAX]; /* end of the script's data, for each language */
     struct buf languages; /* a button for each */

@@ -41,6 +41,7 @@ static const struct {
     [PAGE_IN] = { "in", PT_in, PT_in_say, 0 },
     [PAGE_COOKIES] = { "cookies", PT_cookies, PT_cookies_say, PS_can_join },
     [PAGE_WORK] = { "work", PT_work, PT_work_say, PS_can_join },
+    [PAGE_CHECK] = { "check", PT_check, PT_check_say, PS_can_join },
     [PAGE_PLACES] = { "places", PT_places, PT_places_say, PS_can_leave },
 };
 
@@ -443,6 +444,19 @@ static void set_acts(const struct page *p, struct values *x, const struct page_v
                                                  .n = p->languages.len };
 }
 
+/* In a preview there is no widget: it would be asked for nothing. */
+static void set_check(const struct page *p, struct values *x, const struct page_view *v)
+{
+    struct page_widget w;
+
+    if (v->preview != NULL || !page_widget_of(v->def, &w))
+        return;
+    x->v[PS_widget] = str(w.script);
+    x->v[PS_widget_class] = str(w.class);
+    x->v[PS_widget_key] = str(v->def->check_key);
+    x->v[PS_work] = (struct page_str) { .ready = &p->check };
+}
+
 static void set_all(const struct page *p, struct values *x, const struct page_view *v)
 {
     const struct page_lang *l = &p->lang[v->lang];
@@ -456,7 +470,9 @@ static void set_all(const struct page *p, struct values *x, const struct page_vi
     x->v[PS_nonce] = str(v->nonce);
     x->v[PS_style] = (struct page_str) { .ready = &p->style };
     x->v[PS_script] = (struct page_str) { .ready = &p->script };
-    if (v->state == PAGE_WORK)
+    if (v->state == PAGE_CHECK)
+        set_check(p, x, v);
+    else if (v->state == PAGE_WORK)
         x->v[PS_work] = (struct page_str) { .ready = &p->work };
     else if (v->state == PAGE_PLACES)
         x->v[PS_work] = (struct page_str) { .ready = &p->places };

@@ -21,7 +21,7 @@
     T(reject_say) T(full) T(full_say) T(unavailable) T(unavailable_say) T(too_fast)      \
     T(too_fast_say) T(no_queue) T(no_queue_say) T(refused) T(refused_say) T(other_device)       \
     T(other_device_say) T(cookies)                                                       \
-    T(cookies_say) T(work) T(work_say) T(work_wait) T(places) T(places_say) T(places_keep) T(join) T(again) T(back) T(start) T(start_say) T(rooms) T(in)         \
+    T(cookies_say) T(work) T(work_say) T(work_wait) T(check) T(check_say) T(check_wait) T(places) T(places_say) T(places_keep) T(join) T(again) T(back) T(start) T(start_say) T(rooms) T(in)         \
     T(in_say) T(good_for) T(language) T(name) T(thousands) T(group) T(plural) T(dir)
 
 #define PAGE_TEXT_ID(name) PT_##name,

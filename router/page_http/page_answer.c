@@ -412,6 +412,7 @@ static const struct scene {
     { "cookies", PAGE_COOKIES, 0, 0, 0, -1, 0, false },
     { "door", PAGE_DOOR, 0, 0, 0, -1, 0, false },
     { "work", PAGE_WORK, 0, 0, 0, -1, 0, false },
+    { "check", PAGE_CHECK, 0, 0, 0, -1, 0, false },
     { "no-queue", PAGE_NO_QUEUE, 0, 0, 0, -1, 0, false },
 };
 

@@ -13,12 +13,15 @@
 #include "router/calls/contact.h"
 #include "router/calls/device.h"
 #include "router/calls/join.h"
+#include "router/calls/site_check.h"
 #include "router/calls/places.h"
 #include "router/calls/ticket.h"
 #include "router/gate/visit.h"
+#include "router/links/site_asks.h"
 #include "router/page/page.h"
 #include "router/page_http/files.h"
 #include "router/page_http/page_answer.h"
+#include "router/page_http/page_price.h"
 #include "router/page_http/places_page.h"
 
 #define RETRY_MS 5000
@@ -36,6 +39,7 @@ struct asked { /* content of a request */
     bool linked;         /* by a link */
     char text[TOKEN_TEXT_LEN + 1]; /* text of the token, else of others */
     struct join_body join; /* body that it joins with */
+    bool bound;            /* device_join() was called */
     unsigned lane;
 };
 
@@ -161,19 +165,26 @@ static bool may_pass(struct router *r, struct httpd_req *req, struct asked *x,
 
 /* ---- flows ---- */
 
-/* Takes x->a over. */
-static void begin(struct router *r, struct httpd_req *req, struct asked *x)
+/* Without a good proof it has a cookie. */
+static void bind_device(struct router *r, struct httpd_req *req, struct asked *x)
 {
     struct slice none = { 0 };
     char proof[PROOF_MAX + 1];
-    struct rflow *rf;
-    int64_t n;
+    int64_t n = x->form.p != NULL ? page_member(x->form, "proof", proof, sizeof(proof)) : 0;
 
-    if (x->a->joins && x->queue->map.bind != BIND_NONE) { /* without a good proof it has a cookie */
-        n = x->form.p != NULL ? page_member(x->form, "proof", proof, sizeof(proof)) : 0;
+    if (x->queue->map.bind != BIND_NONE && !x->bound)
         (void)device_join(r, req, x->q, x->queue, &x->join, none,
                           n > 0 ? (struct slice){ proof, (size_t)n } : none);
-    }
+    x->bound = true;
+}
+
+/* Takes x->a over. */
+static void begin(struct router *r, struct httpd_req *req, struct asked *x)
+{
+    struct rflow *rf;
+
+    if (x->a->joins)
+        bind_device(r, req, x);
     rf = rflow_new(r, req, page_done, NULL);
     if (rf == NULL) {
         show(r, req, x, PAGE_UNAVAILABLE, RETRY_MS);
@@ -195,26 +206,25 @@ static void begin(struct router *r, struct httpd_req *req, struct asked *x)
     rflow_begin(r, rf);
 }
 
-/* ---- a place costs work ---- */
+/* ---- a place has a price ---- */
 
-#define CALM_MS 30000 /* a program cannot work: it comes again, and joins when places are free */
-#define ASK_MAX (4 * (CHALLENGE_TEXT_MAX + 20) / 3 + 4)
-
-/* Shows the challenge, which the script solves; or whoever waits brings it back as it is. */
-static void show_work(struct router *r, struct httpd_req *req, struct asked *x, const struct challenge_asked *c)
+/* By the token that the form has. True: it may join now; false: answered, or held. */
+static bool is_person(struct router *r, struct httpd_req *req, struct asked *x, const struct site_work *w)
 {
-    char text[CHALLENGE_TEXT_MAX + 20], ask[ASK_MAX];
-    char *end = PUT(text_put(PUT(text, "{\"challenge\":"), c->text, c->n), "}");
-    struct page_view v = page_view_of(r, x->a, x->queue, PAGE_WORK);
+    char said[SITE_TOKEN_MAX + 1];
+    int64_t n = x->form.p != NULL ? page_member(x->form, "verify", said, sizeof(said)) : 0;
+    struct slice token = { n > 0 ? said : NULL, n > 0 ? (size_t)n : 0 };
+    struct join_then then = page_check_then(x->a, x->lane);
+    bool goes, held;
 
-    sodium_bin2base64(ask, sizeof(ask), (const uint8_t *)text, (size_t)(end - text), sodium_base64_VARIANT_ORIGINAL);
-    v.challenge = (struct slice){ (char *)(uintptr_t)c->text, c->n };
-    v.keys = c->keys;
-    v.ask = ask;
-    v.poll_after_ms = x->a->json ? CALM_MS : 0;
-    v.door = x->form.p == NULL || has_flag(x->form, "door"); /* two tabs are one place */
-    page_show(r, &v);
-    router_answer(r, req);
+    if (n > 0) {
+        x->a->joins = x->a->posted = true;
+        bind_device(r, req, x);
+    }
+    goes = site_check(r, req, x->q, x->queue, &x->join, token, w, &then, &held);
+    if (held)
+        x->a = NULL;
+    return goes;
 }
 
 /* May it join? False: it has been answered. An answer that is not good brings a fresh challenge. */
@@ -222,19 +232,24 @@ static bool may_join(struct router *r, struct httpd_req *req, struct asked *x)
 {
     char said[CHALLENGE_ANSWER_MAX + 1];
     struct challenge_asked c = { .patient = true };
+    struct page_widget widget;
     int64_t n = x->form.p != NULL ? page_member(x->form, "altcha", said, sizeof(said)) : 0;
     struct slice answer = { n > 0 ? said : NULL, n > 0 ? (size_t)n : 0 };
     enum challenge_way way;
 
     if (SQ_LIKELY(challenge_is_free(x->queue)))
         return true;
+    c.checks = page_widget_of(page_room_def(r, x->queue), &widget);
     way = challenge_way(r, req, x->q, x->queue, &x->join, answer, &c);
     if (way == WAY_REFUSED && !may_pass(r, req, x, LIMIT_BAD))
         return false;
     if (way == WAY_REFUSED)
         way = challenge_way(r, req, x->q, x->queue, &x->join, (struct slice){ 0 }, &c);
+    if (way == WAY_SITE)
+        return is_person(r, req, x, &c.work);
     if (way == WAY_ASK)
-        show_work(r, req, x, &c);
+        page_work(r, req, x->a, x->queue, x->form.p == NULL || has_flag(x->form, "door"),
+                  (struct slice){ c.text, c.n }, c.keys);
     else if (way != WAY_IN)
         show(r, req, x, PAGE_TOO_FAST, way == WAY_SUSPECT ? SUSPECT_AGAIN_MS : 1000);
     return way == WAY_IN;

@@ -76,6 +76,7 @@ static bool has_form(enum page_state s)
     case PAGE_TOO_FAST:
     case PAGE_LEFT:
     case PAGE_WORK:
+    case PAGE_CHECK:
         return true;
     default:
         return false;

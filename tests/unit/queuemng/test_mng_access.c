@@ -266,6 +266,20 @@ Test(access_api, only_who_is_for_all_says_which_site_gets_the_routers_secret)
     cr_expect_eq(ask(SHOP, "PATCH", "queues/shop", "", site), 403);
 }
 
+/* Else whoever has one queue puts a script into the site of all. */
+Test(access_api, only_who_is_for_all_says_which_script_a_page_loads)
+{
+    static const char url[] = "{\"challenge\": {\"verify_url\": \"https://check.example/\"}}";
+    static const char check[] = "{\"page\": {\"check\": \"https://evil.example/x.js\", \"check_key\": \"k\"}}";
+
+    cr_expect_eq(ask(ADMIN, "PATCH", "queues/shop", "", check), 400, "%d: it needs verify_url", g.a.status);
+    cr_expect_eq(ask(ADMIN, "PATCH", "queues/shop", "", url), 200, "%s", text("detail"));
+    cr_expect_eq(ask(SHOP, "PATCH", "queues/shop", "", check), 403, "%d", g.a.status);
+    cr_expect_not_null(strstr(text("detail"), "page.check: what it names"), "%s", text("detail"));
+    cr_expect_eq(ask(ADMIN, "PATCH", "queues/shop", "", check), 200, "%s", text("detail"));
+    cr_expect_eq(ask(SHOP, "PATCH", "queues/shop", "", "{\"page\": {\"title\": \"Shop\"}}"), 200, "%s", text("detail"));
+}
+
 /* The pools that call an endpoint go with it: none of others does. */
 Test(access_api, an_endpoint_takes_no_pool_of_others_along)
 {

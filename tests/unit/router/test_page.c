@@ -348,7 +348,7 @@ Test(page, hostile_values_stay_text)
     static const char evil[] = "\"><script>alert(1)</script><img src=x onerror=alert(1)>'";
     struct page_text texts[1] = { { "en", (char *)evil, (char *)evil } };
     struct page_def d = { (char *)evil, (char *)evil, "#12345g", "\"><script>", { 0 }, { 0 },
-                          (char *)evil, NULL, NULL, { 0 } };
+                          (char *)evil, NULL, NULL, { 0 }, NULL, NULL };
     struct page *p = own_page();
     struct page_view v = view_of(PAGE_WAITING);
     struct buf b;

@@ -280,3 +280,98 @@ Test(site_check, a_service_that_is_slow_holds_up_nobody_else)
     UNTIL(site.held[1] != NULL);
     ends(); /* and the router, while it asks */
 }
+
+/* ---- on the waiting page ---- */
+
+#define LOOKS "Sec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\nX-Forwarded-For: 10.0.0.1\r\n"
+#define FORM "Sec-Fetch-Site: same-origin\r\nContent-Type: application/x-www-form-urlencoded\r\nX-Forwarded-For: 10.0.0.1\r\n"
+#define WIDGET "{\"check\":\"https://check.example/w.js\",\"check_key\":\"site-1\"}"
+
+static int form(const char *verify)
+{
+    char body[300];
+
+    snprintf(body, sizeof(body), "return=/x&key=0123456789abcdef0123%s%s", verify[0] != '\0' ? "&verify=" : "", verify);
+    return call_with("POST", "/q/login/join", FORM, body);
+}
+
+static bool shows(const char *what)
+{
+    return strstr(got, what) != NULL;
+}
+
+Test(site_check, a_page_has_the_widget_and_its_token_is_a_place)
+{
+    w.page = WIDGET;
+    rule(VERIFY_WORK, site.url);
+    cr_expect_eq(call_with("GET", "/q/login?return=/x", LOOKS, ""), 200, "%s", got);
+    cr_expect(shows("\"state\":\"check\""), "%s", got);
+    cr_expect(shows(" src=\"https://check.example/w.js\" id=\"widget\""));
+    cr_expect(shows("class=\"captcha\" data-sitekey=\"site-1\" data-callback=\"segqChecked\""));
+    cr_expect(shows("; frame-src 'self' https://check.example;"));
+    cr_expect(shows("; connect-src 'self' https://check.example;"));
+    cr_expect_eq(form(""), 200);
+    cr_expect(shows("\"state\":\"check\""), "without a token it is asked again");
+    cr_expect_eq(site.asked, 0);
+    cr_expect_eq(w.appends, 0);
+    cr_expect_eq(form("a%2Btoken"), 303, "%s", got);
+    cr_expect(shows("segq_ticket="));
+    cr_expect(strstr(site.body, "response=a%2Btoken") != NULL, "%s", site.body);
+    cr_expect_eq(w.appends, 1);
+    cr_expect_eq(form("a%2Btoken"), 303, "pressed twice: %s", got);
+    cr_expect_eq(site.asked, 1);
+    ends();
+}
+
+Test(site_check, a_page_says_what_the_service_says)
+{
+    w.page = WIDGET;
+    rule(VERIFY_REFUSE, site.url);
+    site.says = "{\"success\":false}";
+    cr_expect_eq(form("robot"), 200, "%s", got);
+    cr_expect(shows("\"state\":\"check\""), "the widget anew");
+    cr_expect_eq(w.r->site_results[SITE_REFUSED], 1);
+    site.says = "<html>";
+    cr_expect_eq(form("person"), 503, "%s", got);
+    cr_expect(shows("\"state\":\"unavailable\""));
+    rule(VERIFY_WORK, site.url);
+    cr_expect_eq(form("person"), 200, "%s", got);
+    cr_expect(shows("\"state\":\"work\""), "its fallback: %s", got);
+    cr_expect_eq(w.appends, 0);
+    rule(VERIFY_LET_IN, site.url);
+    cr_expect_eq(form("person"), 303, "%s", got);
+    cr_expect_eq(w.appends, 1);
+    ends();
+}
+
+/* Presets have their origins; without verify_url a page works as ever. */
+Test(site_check, a_page_without_a_service_works)
+{
+    w.page = "{\"check\":\"turnstile\",\"check_key\":\"k\"}";
+    rule(VERIFY_WORK, site.url);
+    cr_expect_eq(call_with("GET", "/q/login", LOOKS, ""), 200);
+    cr_expect(shows("; frame-src 'self' https://challenges.cloudflare.com;"), "%s", got);
+    cr_expect(shows("class=\"cf-turnstile\""));
+    rule(VERIFY_WORK, "");
+    cr_expect_eq(call_with("GET", "/q/login", LOOKS, ""), 200);
+    cr_expect(shows("\"state\":\"work\""), "%s", got);
+    cr_expect_not(shows("cloudflare"));
+    ends();
+}
+
+/* A browser goes while the service is asked; and one whose router ends meanwhile. */
+Test(site_check, a_page_that_is_held_may_go)
+{
+    static const char body[] = "return=/x&verify=slow", other[] = "return=/x&verify=slower";
+
+    w.page = WIDGET;
+    rule(VERIFY_WORK, site.url);
+    site.says = NULL;
+    say_with("POST", "/q/login/join", FORM, body);
+    UNTIL(site.held[0] != NULL);
+    close(w.fd);
+    dial();
+    say_with("POST", "/q/login/join", FORM, other);
+    UNTIL(site.held[1] != NULL);
+    ends();
+}

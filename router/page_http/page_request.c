@@ -38,9 +38,9 @@ struct asked { /* content of a request */
     bool takes;          /* may be taken over by this one, */
     bool linked;         /* by a link */
     char text[TOKEN_TEXT_LEN + 1]; /* text of the token, else of others */
-    struct join_body join; /* body that it joins with */
-    bool bound;            /* device_join() was called */
+    bool bound;          /* device_join() was called */
     unsigned lane;
+    struct join_body join; /* body that it joins with; last: its claim's bytes are not set to 0 */
 };
 
 /* ---- reading ---- */
@@ -587,7 +587,6 @@ void page_start(struct router *r, struct httpd_req *req, const struct http_req *
     if (a->call == API_PAGE && is_ahead(r, req, q))
         return;
     memset(&x, 0, offsetof(struct asked, join.claim)); /* all but the claim's bytes */
-    x.lane = 0;
     x.q = q;
     x.join.client = CLIENT_BROWSER;
     if (a->call == API_FORM)

@@ -52,6 +52,7 @@ end
 local answers = {
     ["x-segq-queue"] = "txn.segq_pass_queue", ["x-segq-ticket"] = "txn.segq_ticket",
     ["x-segq-subject"] = "txn.segq_subject", ["x-segq-lane"] = "txn.segq_lane",
+    ["x-segq-device"] = "txn.segq_device",
     ["x-segq-expires"] = "txn.segq_expires", ["x-segq-bypass"] = "txn.segq_bypass",
     -- of a pass that was renewed: in its cookie, or (of who sends none) in a line
     ["set-cookie"] = "txn.segq_renewed", ["x-segq-pass"] = "txn.segq_renewed_pass",

@@ -7,6 +7,7 @@
 
 #include "common/http/cookie.h"
 #include "common/ticket/pass.h"
+#include "router/calls/device.h"
 
 /* ---- what a pass says -------------------------------------------------------------------- */
 
@@ -215,5 +216,6 @@ void bearer_let_in(struct router *r, const struct known_pass *x)
     r->counts.verified++;
     r->ans.status = 204;
     buf_append(&r->ans.headers, x->text, x->len);
+    device_put_header(r, x);
     bearer_put_expires(&r->ans.headers, bearer_until_s(r, x));
 }

@@ -187,18 +187,37 @@ bool device_may(struct router *r, struct httpd_req *req, const struct http_req *
     }
 }
 
-bool device_may_pass(const struct router *r, const struct http_req *q, const struct known_pass *x)
+/* Id of the device that a pass is good for; NULL: any. m: memory for it. */
+static const char *device_of_pass(const struct router *r, const struct known_pass *x, struct moved_ticket *m)
 {
     const struct route_queue *of;
-    struct moved_ticket m;
 
     if (SQ_LIKELY(x->device[0] == '\0'))
-        return true;
+        return NULL;
     of = routes_queue(r->routes, x->queue, strlen(x->queue));
     if (of != NULL && of->map.bind == BIND_NONE)
-        return true;
-    return shows(r, q, x->queue,
-                 of != NULL && is_taken(&of->map, x->seg, x->number, &m) ? m.device : x->device, 0) != SHOWN_NOT;
+        return NULL;
+    return of != NULL && is_taken(&of->map, x->seg, x->number, m) ? m->device : x->device;
+}
+
+bool device_may_pass(const struct router *r, const struct http_req *q, const struct known_pass *x)
+{
+    struct moved_ticket m;
+    const char *id = device_of_pass(r, x, &m);
+
+    return SQ_LIKELY(id == NULL) || shows(r, q, x->queue, id, 0) != SHOWN_NOT;
+}
+
+void device_put_header(struct router *r, const struct known_pass *x)
+{
+    struct moved_ticket m;
+    const char *id = device_of_pass(r, x, &m);
+
+    if (SQ_LIKELY(id == NULL))
+        return;
+    buf_str(&r->ans.headers, "X-Segq-Device: ");
+    buf_str(&r->ans.headers, id);
+    buf_str(&r->ans.headers, "\r\n");
 }
 
 /* ---- joins ------------------------------------------------------------------------------- */

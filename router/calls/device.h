@@ -39,6 +39,9 @@ SQ_CHECK bool device_may(struct router *r, struct httpd_req *req, const struct h
 /* The same of a good pass. */
 bool device_may_pass(const struct router *r, const struct http_req *q, const struct known_pass *x);
 
+/* X-Segq-Device of a pass that is let in: the id, for the site; of any device: no line. */
+void device_put_header(struct router *r, const struct known_pass *x);
+
 /* Gives a join of a queue that binds the device of its request. key: its Idempotency-Key, proof: of a key
  * (ticket BIND_KEY alone); p NULL: none. NULL, or what is wrong with the proof: then it has a cookie's device. */
 const char *device_join(const struct router *r, struct httpd_req *req, const struct http_req *q,

@@ -13,7 +13,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else os.path.join(ROOT, "build", "rel")
-TOLD = ["Queue", "Ticket", "Subject", "Lane", "Expires", "Bypass"]
+TOLD = ["Queue", "Ticket", "Subject", "Lane", "Device", "Expires", "Bypass"]
 
 
 def yaml_of(*path):

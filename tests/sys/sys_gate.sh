@@ -126,7 +126,7 @@ walk() { # gate
     v a '/shop?q=1' >"$DIR/said"
     check_eq "$1: the shop knows whom it has" "$(said x-segq-queue <"$DIR/said") $(said x-segq-lane <"$DIR/said")" "login default"
     check "$1: by ticket" test -n "$(said x-segq-ticket <"$DIR/said")"
-    v a -H 'X-Segq-Subject: a-visitors-own' -H 'X-Segq-Queue: a-visitors-own' -H 'X-Segq-Bypass: me' -H 'X-Segq-Gate-Secret: x' \
+    v a -H 'X-Segq-Subject: a-visitors-own' -H 'X-Segq-Queue: a-visitors-own' -H 'X-Segq-Bypass: me' -H 'X-Segq-Device: a-visitors-own' -H 'X-Segq-Gate-Secret: x' \
         -H 'X_Segq_Subject: a-visitors-own' -H 'X-Segq-Command: extend' /shop >"$DIR/said"
     check_eq "$1: and not by what the visitor writes" "$(grep -oiE 'a-visitors-own|x.segq.(bypass|gate.secret|command)' "$DIR/said")" ""
     check_eq "$1: bodies get through" "$(v a -X PUT -d hello /shop | field body)" 5

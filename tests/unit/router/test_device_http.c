@@ -315,6 +315,9 @@ Test(device_http, a_pass_is_let_in_with_its_device)
     snprintf(line, sizeof(line), "Cookie: segq_pass=%s; " COOKIE "=" SECRET "\r\n", pass);
     cr_expect_eq(call_with("GET", "/v1/verify?queue=login", line, ""), 204);
     cr_expect_null(strstr(got, "X-Segq-Keep"), "no gate gives this by itself");
+    snprintf(line, sizeof(line), "\r\nX-Segq-Device: %s\r\n", b.device);
+    cr_expect_not_null(strstr(got, line), "the site knows which: %s", got);
+    snprintf(line, sizeof(line), "Cookie: segq_pass=%s; " COOKIE "=" SECRET "\r\n", pass);
     cr_expect_eq(call_with("GET", "/v1/verify?queue=login", line, ""), 204);
     cr_expect_eq(w.r->counts.pass_checks, 1, "its signature is remembered");
     snprintf(line, sizeof(line), "Cookie: segq_pass=%s\r\n", pass);
@@ -341,6 +344,7 @@ Test(device_http, a_pass_is_let_in_with_its_device)
     queue_binds = BIND_NONE;
     new_map(7);
     cr_expect_eq(call_with("GET", "/v1/verify?queue=login", line, ""), 204);
+    cr_expect_null(strstr(got, "X-Segq-Device"), "any device may show it");
 }
 
 /* ---- bind: key ---- */

@@ -17,14 +17,21 @@
 struct listen_bit {
     struct listen_ticket *who; /* ref */
     uint32_t number;
-    bool out; /* waits no more, as far as is known here */
+    uint32_t out : 1;   /* waits no more, as far as is known here */
+    uint32_t next : 31; /* in its chain; as in listen_name.chain */
 };
 
+#define CHAIN_MOST 4 /* bits of a chain, on average */
+
+/* Bits of a name, and chains by number, to find who listens to one: a chain's bits are in falling order
+ * of their places, so that nobody is found twice while listeners are removed. */
 struct listen_name { /* id of a segment, as tokens name it */
     seg_id name;
     uint64_t version; /* version of the line that was looked at */
     struct listen_bit *bit; /* owned */
-    uint32_t n, cap;
+    uint32_t n, cap, n_chains;
+    uint32_t few;    /* the chain, while there is one */
+    uint32_t *chain; /* owned, or &few: one more than the first bit's place; 0: empty */
 };
 
 void listeners_init(struct listeners *l)
@@ -99,6 +106,8 @@ static struct listen_name *name_for(struct listeners *l, seg_id name)
     if (n != NULL || (n = calloc(1, sizeof(*n))) == NULL)
         return n;
     n->name = name;
+    n->n_chains = 1;
+    n->chain = &n->few;
     if (map_set_ptr(&l->names, name, n) == 0)
         return n;
     free(n);
@@ -110,9 +119,69 @@ static void name_give(struct listeners *l, struct listen_name *n)
     if (n->n > 0)
         return;
     map_del(&l->names, n->name);
+    if (n->chain != &n->few)
+        free(n->chain);
     free(n->bit);
     free(n);
 }
+
+/* ---- chains ----------------------------------------------------------------------------- */
+
+static uint32_t *chain_of(const struct listen_name *n, uint32_t number)
+{
+    return &n->chain[(uint64_t)(number * 0x9e3779b1u) * n->n_chains >> 32];
+}
+
+/* What a bit of this place is followed by, or it is there; *before is what it follows, 0: nothing. */
+static uint32_t look_for(const struct listen_name *n, uint32_t at, uint32_t *before)
+{
+    uint32_t i = *chain_of(n, n->bit[at].number);
+
+    for (*before = 0; i > at + 1; i = n->bit[i - 1].next)
+        *before = i;
+    return i;
+}
+
+static void set_next(struct listen_name *n, uint32_t number, uint32_t before, uint32_t i)
+{
+    if (before == 0)
+        *chain_of(n, number) = i;
+    else
+        n->bit[before - 1].next = i & INT32_MAX;
+}
+
+static void chain_bit(struct listen_name *n, uint32_t at)
+{
+    uint32_t before;
+
+    n->bit[at].next = look_for(n, at, &before) & INT32_MAX;
+    set_next(n, n->bit[at].number, before, at + 1);
+}
+
+static void unchain_bit(struct listen_name *n, uint32_t at)
+{
+    uint32_t before, i = look_for(n, at, &before);
+
+    assert(i == at + 1);
+    set_next(n, n->bit[at].number, before, n->bit[at].next);
+}
+
+/* Without memory chains are longer. */
+static void more_chains(struct listen_name *n)
+{
+    uint32_t n_chains = 2 * n->n_chains, *chain;
+
+    if (n->n <= CHAIN_MOST * n->n_chains || (chain = calloc(n_chains, sizeof(*chain))) == NULL)
+        return;
+    if (n->chain != &n->few)
+        free(n->chain);
+    n->chain = chain;
+    n->n_chains = n_chains;
+    for (uint32_t i = 0; i < n->n; i++)
+        chain_bit(n, i);
+}
+
+/* ---- who listens ------------------------------------------------------------------------- */
 
 bool listeners_add(struct listeners *l, struct listen_ticket *x, const struct token *t, msec_t now_ms)
 {
@@ -129,6 +198,8 @@ bool listeners_add(struct listeners *l, struct listen_ticket *x, const struct to
     *x = (struct listen_ticket) { .token = *t, .name = n, .at = n->n, .looking = true,
                              .sent_ms = now_ms };
     n->bit[n->n++] = (struct listen_bit) { .who = x, .number = t->number };
+    chain_bit(n, x->at);
+    more_chains(n);
     n->version = 0; /* bit not looked at yet */
     l->changes = 0;
     l->n++;
@@ -142,8 +213,13 @@ void listeners_remove(struct listeners *l, struct listen_ticket *x)
     assert(n->bit[x->at].who == x);
     wait_no_more(l, x);
     l->n--;
-    n->bit[x->at] = n->bit[--n->n];
-    n->bit[x->at].who->at = x->at;
+    unchain_bit(n, x->at);
+    if (x->at != --n->n) { /* the last one takes its place */
+        unchain_bit(n, n->n);
+        n->bit[x->at] = n->bit[n->n];
+        n->bit[x->at].who->at = x->at;
+        chain_bit(n, x->at);
+    }
     name_give(l, n);
 }
 
@@ -167,7 +243,7 @@ static bool compare(struct listeners *l, struct listen_name *n, const struct lin
         struct listen_bit *b = &n->bit[i];
         bool out = b->number < line->end && !line_has(line, b->number);
 
-        if (out && !b->out) {
+        if (out && b->out == 0) {
             at_once(l, b->who);
             any = true;
         }
@@ -308,13 +384,14 @@ struct listen_ticket *listeners_of(const struct listeners *l, seg_id seg, uint32
                                    uint32_t *below)
 {
     const struct listen_name *n = l->n > 0 ? map_get_ptr(&l->names, seg) : NULL;
+    uint32_t i = n == NULL ? 0 : *below == UINT32_MAX ? *chain_of(n, number) : *below;
 
-    for (uint32_t i = n == NULL ? 0 : n->n < *below ? n->n : *below; i-- > 0;)
-        if (n->bit[i].number == number) {
-            *below = i;
-            return n->bit[i].who;
-        }
-    return NULL;
+    while (i != 0 && i <= n->n && n->bit[i - 1].number != number)
+        i = n->bit[i - 1].next;
+    if (i == 0 || i > n->n)
+        return NULL;
+    *below = n->bit[i - 1].next;
+    return n->bit[i - 1].who;
 }
 
 void listeners_look(struct listeners *l, struct listen_ticket *x)

@@ -4,6 +4,7 @@
 #include "tests/lib/criterion.h"
 #include <string.h>
 
+#include "common/net/ev.h"
 #include "common/wire/replica_bytes.h"
 #include "router/flow/routes.h"
 #include "router/replica/replicas.h"
@@ -361,4 +362,80 @@ Test(listeners, all_who_listen_to_a_ticket_are_found)
     cr_expect_eq(listeners_of(&all, NAME, 4, &below), y);
     below = UINT32_MAX;
     cr_expect_null(listeners_of(&all, NAME + 1, 3, &below));
+}
+
+#define CROWD 40000
+
+static struct listen_ticket crowd[CROWD];
+
+static void add_as(struct listen_ticket *x, uint32_t number)
+{
+    struct token t = { .seg = NAME, .number = number };
+
+    cr_assert(listeners_add(&all, x, &t, T0));
+    listeners_look(&all, x);
+}
+
+/* Those who listen to this number, by the crowd's own list. */
+static void finds_all(uint32_t number, const bool *is_in, uint32_t n)
+{
+    uint32_t below = UINT32_MAX, found = 0, there = 0;
+
+    for (struct listen_ticket *x; (x = listeners_of(&all, NAME, number, &below)) != NULL; found++)
+        cr_assert(x->token.number == number && is_in[x - crowd]);
+    for (uint32_t i = 0; i < n; i++)
+        there += is_in[i] && crowd[i].token.number == number;
+    cr_assert_eq(found, there, "%u: %u of %u", number, found, there);
+}
+
+/* Numbers of one router of two, several tabs of some, in any order. */
+Test(listeners, who_comes_and_goes_is_found_as_often_as_it_listens)
+{
+    static bool is_in[300];
+    uint32_t dice = 7;
+
+    for (int step = 0; step < 20000; step++) {
+        uint32_t i = (dice = dice * 1664525 + 1013904223) >> 8, who = i % 300;
+
+        if (is_in[who])
+            listeners_remove(&all, &crowd[who]);
+        else
+            add_as(&crowd[who], 2 * (i % 67));
+        is_in[who] = !is_in[who];
+        if (step % 50 == 0)
+            finds_all(2 * (i / 300 % 67), is_in, 300);
+    }
+}
+
+/* Looking through all of them takes some seconds for as many. */
+Test(listeners, a_crowd_does_not_slow_down_who_is_let_in)
+{
+    int64_t since_us;
+
+    for (uint32_t i = 0; i < CROWD; i++)
+        add_as(&crowd[i], 3 * i);
+    since_us = ev_read_mono_us();
+    for (uint32_t i = 0; i < CROWD; i++) {
+        uint32_t below = UINT32_MAX;
+
+        cr_assert_eq(listeners_of(&all, NAME, 3 * i, &below), &crowd[i]);
+        cr_assert_null(listeners_of(&all, NAME, 3 * i, &below));
+    }
+    cr_expect_lt(ev_read_mono_us() - since_us, 1000000);
+    for (uint32_t i = 0; i < CROWD; i++)
+        listeners_remove(&all, &crowd[i]);
+    cr_expect_leq(ev_read_mono_us() - since_us, 2000000);
+}
+
+/* All of them are told by one word, and leave, or stay. */
+Test(listeners, a_crowd_of_one_ticket_is_told_one_by_one)
+{
+    uint32_t below = UINT32_MAX, n = 0;
+
+    for (uint32_t i = 0; i < 1000; i++)
+        add_as(&crowd[i], i % 4 == 0 ? 5 : 6);
+    for (struct listen_ticket *x; (x = listeners_of(&all, NAME, 6, &below)) != NULL; n++)
+        if (x->token.number == 6 && n % 3 != 0)
+            listeners_remove(&all, x);
+    cr_expect_eq(n, 750);
 }

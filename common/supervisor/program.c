@@ -68,7 +68,8 @@ static void on_hup(void *arg)
     log_set_level((enum log_level)*p->log_level);
     if (p->reload != NULL)
         p->reload();
-    log_info("event=reloaded");
+    if (refused[0] == '\0') /* else that has been said, of the file that was not taken */
+        log_info("event=reloaded");
 }
 
 static int start(struct program *p, struct ev *ev, struct giveback **memory, struct err *e)

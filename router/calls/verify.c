@@ -24,7 +24,7 @@ struct asked {
     const struct route_queue *known; /* NULL: none is named, or there is no such */
     size_t rule;                     /* index in gate_rules; GATE_RULE_NONE: none decides */
     bool past;                       /* the rule leads past all rooms */
-    bool unclear;                    /* two servers may read the request in two ways */
+    struct gate_rule_doubt doubt;    /* two servers may read the request in two ways */
     bool explain;                    /* say what decides, and do nothing */
     bool redirect;
     bool once;        /* the gate lets each pass in once, whatever it says */
@@ -95,7 +95,7 @@ static void read_rules(struct router *r, struct asked *a)
                                        .own = a->queue };
     const char *queue;
 
-    a->rule = a->trusted ? gate_rules_find(r->gate_rules, &ask, &a->unclear) : GATE_RULE_NONE;
+    a->rule = a->trusted ? gate_rules_find(r->gate_rules, &ask, &a->doubt) : GATE_RULE_NONE;
     if (a->rule == GATE_RULE_NONE || a->rule == GATE_RULE_TWO)
         return;
     queue = gate_rules_queue(r->gate_rules, a->rule);
@@ -512,6 +512,11 @@ static void out_bool(struct buf *b, const char *before, bool v)
     out_bytes(b, before, v ? "true" : "false", v ? 4 : 5);
 }
 
+static void out_rule(struct buf *b, const char *before, size_t rule)
+{
+    out_or_null(b, before, rule == GATE_RULE_NONE ? -1 : (int64_t)rule);
+}
+
 /* 200 with what decides for this request, as judge() would; no pass is renewed or used, and nothing is
  * counted. For who knows the gate's secret: it tells what is protected by what. */
 static void explain(struct router *r, const struct asked *a)
@@ -524,7 +529,8 @@ static void explain(struct router *r, const struct asked *a)
 
     api_ok(&r->ans, 200);
     out_word(b, "{\"verdict\":", two ? "refused" : good ? "pass" : free || why != BYPASS_NONE ? "bypass" : "room");
-    out_or_null(b, ",\"rule\":", two || a->rule == GATE_RULE_NONE ? -1 : (int64_t)a->rule);
+    out_rule(b, ",\"rule\":", two ? a->doubt.one : a->rule);
+    out_rule(b, ",\"other_rule\":", a->doubt.other);
     out_slice(b, ",\"queue\":", a->queue);
     out_bool(b, ",\"queue_known\":", a->known != NULL);
     out_text(b, ",\"pass\":", good ? "good" : faults[state].why);
@@ -533,7 +539,7 @@ static void explain(struct router *r, const struct asked *a)
     else
         out_or_null(b, ",\"bypass\":", -1);
     out_bool(b, ",\"trusted\":", a->trusted);
-    out_bool(b, ",\"unclear\":", a->unclear);
+    out_bool(b, ",\"unclear\":", a->doubt.unclear);
     out_slice(b, ",\"uri\":", a->uri);
     out_slice(b, ",\"method\":", a->method);
     out_slice(b, ",\"host\":", a->host);

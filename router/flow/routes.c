@@ -106,6 +106,14 @@ const struct route_queue *routes_queue(const struct routes *r, const char *name,
     return q != NULL ? &q->pub : NULL;
 }
 
+const struct route_queue *routes_next(const struct routes *r, size_t *i)
+{
+    uint64_t key, val;
+
+    *i = map_next(&r->queues, *i, &key, &val);
+    return *i != 0 ? &((const struct rt_queue *)(uintptr_t)val)->pub : NULL;
+}
+
 static bool lost_its_end(const struct rt_lane *l)
 {
     return l->n_segs > 0 && l->segs[l->n_segs - 1].state == SEG_LOST;

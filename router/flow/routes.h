@@ -40,6 +40,9 @@ struct route_queue { /* borrowed until the next routes_apply */
 /* NULL: no such queue (only certain if routes_version() > 0). */
 const struct route_queue *routes_queue(const struct routes *r, const char *name, size_t n);
 
+/* for (size_t i = 0; (q = routes_next(r, &i)) != NULL;) all queues, in no order. */
+const struct route_queue *routes_next(const struct routes *r, size_t *i);
+
 /* Passthrough: no pass is needed for it. */
 static inline bool route_is_free(const struct route_queue *q)
 {

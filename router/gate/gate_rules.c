@@ -392,12 +392,12 @@ static enum fit meets(const struct gate_rules *g, const struct rule *r, const st
     return f == NO ? NO : both(f, by_crawler(c->crawler, a)); /* last: it asks name servers */
 }
 
-size_t gate_rules_find(const struct gate_rules *g, const struct gate_rule_ask *a, bool *unclear)
+size_t gate_rules_find(const struct gate_rules *g, const struct gate_rule_ask *a, struct gate_rule_doubt *d)
 {
     size_t first = GATE_RULE_NONE; /* room that an unclear request may belong to */
     struct bypass_reading path;
 
-    *unclear = false;
+    *d = (struct gate_rule_doubt){ .one = GATE_RULE_NONE, .other = GATE_RULE_NONE };
     if (g == NULL)
         return GATE_RULE_NONE;
     bypass_read(&path, a->uri);
@@ -405,11 +405,14 @@ size_t gate_rules_find(const struct gate_rules *g, const struct gate_rule_ask *a
         enum fit f = i < g->n ? meets(g, &g->rule[i], a, &path) : YES;
         struct slice to = i < g->n ? list_of(g->rule[i].c.queue) : a->own;
 
-        *unclear |= f == UNCLEAR;
+        d->unclear |= f == UNCLEAR;
         if (f == NO || (f == UNCLEAR && to.n == 0))
             continue;
-        if (first != GATE_RULE_NONE && to.n > 0 && !slice_is(to, g->rule[first].c.queue))
+        if (first != GATE_RULE_NONE && to.n > 0 && !slice_is(to, g->rule[first].c.queue)) {
+            d->one = first;
+            d->other = i < g->n ? i : GATE_RULE_NONE;
             return GATE_RULE_TWO;
+        }
         if (f == YES)
             return first != GATE_RULE_NONE ? first : i < g->n ? i : GATE_RULE_NONE;
         if (first == GATE_RULE_NONE)

@@ -47,8 +47,13 @@ SQ_CHECK int gate_rules_load(struct gate_rules **g, const struct gate_rule *v, s
                              const char *country_header, struct err *e);
 void gate_rules_free(struct gate_rules *g);
 
-/* Index of the rule that decides, GATE_RULE_NONE, or GATE_RULE_TWO. *unclear: the request can be read in two ways. */
-size_t gate_rules_find(const struct gate_rules *g, const struct gate_rule_ask *a, bool *unclear);
+struct gate_rule_doubt {
+    bool unclear;      /* the request can be read in two ways */
+    size_t one, other; /* GATE_RULE_TWO: rules of the two rooms; other NONE: the gate's own queue */
+};
+
+/* Index of the rule that decides, GATE_RULE_NONE, or GATE_RULE_TWO. */
+size_t gate_rules_find(const struct gate_rules *g, const struct gate_rule_ask *a, struct gate_rule_doubt *d);
 /* Name of its queue; "": past all rooms. */
 const char *gate_rules_queue(const struct gate_rules *g, size_t i);
 

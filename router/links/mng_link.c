@@ -136,6 +136,7 @@ static void on_map(struct mng_link *l, struct rpc_chan *ch, const struct msg_map
         log_info("event=first_map version=%" PRIu64 " epoch=%" PRIu64, m->version, m->epoch);
     seg_links_sync(r->segs);
     rflow_retry_waiting(r);
+    queue_names_look(r);
 }
 
 /* ---- the leader ------------------------------------------------------------------ */
@@ -293,6 +294,15 @@ static uint32_t p99_us(const struct histo *from, const struct histo *to)
     return 0;
 }
 
+/* Cut where a LOAD ends: with a longer one it would not be sent at all. */
+static const char *cut_warning(struct buf *b)
+{
+    while (b->len > LOAD_WARNING_MAX || (b->len > 0 && !utf8_ok((const char *)b->data, b->len)))
+        b->len--;
+    buf_byte(b, 0);
+    return b->failed ? "" : (const char *)b->data;
+}
+
 static void on_load(void *arg)
 {
     struct mng_links *m = arg;
@@ -310,9 +320,10 @@ static void on_load(void *arg)
     buf_init(&warning);
     rpc_warn(r->rpc, &warning);
     if (prog_refused()[0] != '\0')
-        buf_printf(&warning, "%sthe last reload was refused: %s", (&warning)->len > 0 ? "; " : "", prog_refused());
-    buf_byte(&warning, 0);
-    out.load.warning = warning.failed ? "" : (const char *)warning.data;
+        buf_printf(&warning, "%sthe last reload was refused: %s", warning.len > 0 ? "; " : "", prog_refused());
+    if (r->names.n > 0)
+        buf_printf(&warning, "%s%s", warning.len > 0 ? "; " : "", r->names.text);
+    out.load.warning = cut_warning(&warning);
     out.load.answers = true;
     out.load.answers_per_s = since > 0 ? (uint32_t)((all.n - m->before.n) * 1000 / (uint64_t)since) : 0;
     out.load.p99_us = p99_us(&m->before, &all);

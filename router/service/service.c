@@ -79,6 +79,7 @@ void router_reload(struct router *r)
         prog_refuse(&e);
     reload_verify_secret(r);
     tasking_reload(r->tasking);
+    queue_names_look(r);
 }
 
 static bool healthy(void *ctx, struct buf *why)
@@ -86,6 +87,8 @@ static bool healthy(void *ctx, struct buf *why)
     const struct router *r = ctx;
 
     rpc_warn(r->rpc, why);
+    if (r->names.n > 0)
+        buf_printf(why, "%s%s", why->len > 0 ? "; " : "", r->names.text);
     return true; /* an answer means alive; /readyz says whether it is of use. */
 }
 

@@ -26,6 +26,7 @@
 #include "router/replica/replicas.h"
 #include "router/state/cfg.h"
 #include "router/state/client_gate.h"
+#include "router/state/queue_names.h"
 #include "router/state/secrets.h"
 #include "router/state/web_push.h"
 
@@ -133,6 +134,7 @@ struct router {
     struct list waiting; /* flows that wait for a moment or for a map */
     struct list free_flows;
     struct list places; /* calls/places.c */
+    struct queue_names names;
     struct log_limit group_refused; /* each visitor of a group's page may cause a line */
     struct ev_timer *flow_timer;
     msec_t flow_timer_at;

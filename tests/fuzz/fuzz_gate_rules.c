@@ -72,18 +72,18 @@ static size_t find(struct gate_rule_ask *a)
 {
     static const struct crawler_io io = { NULL, ask_name, ask_addrs };
     struct crawlers *c = crawlers_new(&io);
-    bool unclear;
+    struct gate_rule_doubt doubt;
     size_t i;
 
     must(c != NULL);
     a->crawlers = c;
     asked_name = asked_addrs = NULL;
-    must(gate_rules_find(rules, a, &unclear) != CRAWLER);
+    must(gate_rules_find(rules, a, &doubt) != CRAWLER);
     if (asked_name != NULL)
         crawler_named(asked_name, name, 1);
     if (asked_addrs != NULL)
         crawler_has(asked_addrs, a->addr, 1, false, 1);
-    i = gate_rules_find(rules, a, &unclear);
+    i = gate_rules_find(rules, a, &doubt);
     crawlers_free(c);
     must(i < N || i == GATE_RULE_NONE || i == GATE_RULE_TWO);
     return i;

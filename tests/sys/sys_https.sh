@@ -28,7 +28,7 @@ issue tickets DNS:tickets.example,DNS:*.tickets.example
 export CURL_CA_BUNDLE=$D/ca.crt SEGQ_CACERT=$D/ca.crt
 
 # ---- on, at HUP
-reloads() { grep -c event=reloaded "$C/logs/$1"; }
+reloads() { grep -c 'event=reload' "$C/logs/$1"; }
 hup() { # NAME LOG
     local n
     n=$(reloads "$2")

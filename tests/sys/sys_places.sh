@@ -61,6 +61,30 @@ check_eq "with a claim a person has one group, at both routers, listed in any or
 check_eq "  another one has another" "$(named bob "$R2" | jq -c '[.places[].ticket | inside("'"$(jq -r '[.places[].ticket] | join(" ")' <<<"$N")"'")]')" "[false,false]"
 for who in anna bob; do http -X DELETE "$R/v1/places/$(named "$who" "$R" | field group)" >/dev/null; done
 
+# ---- a name that no queue has, in the configuration; a file that is not there
+cp "$C/config/router.yaml" "$DIR/router.yaml"
+put() { cat "$DIR/router.yaml" - >"$C/config/router.yaml" && kill -HUP "$(pid_of router.0)"; }
+put <<<'groups: [{ name: night, queues: [login, ridse] }]'
+named_wrong() { "${CTL[@]}" status | grep -q 'router.0: groups: night names queue ridse, which does not exist; near: rides'; }
+wait_for 10 "a queue that does not exist is told by status, with the one that is near" named_wrong
+check_eq "  once in the log" "$(grep -c event=queue_names_unknown "$C/logs/router.0.log")" 1
+check_eq "  and counted" "$(metric 30 segq_router_unknown_queues)" 1
+done_n() { grep -c 'event=reloaded' "$C/logs/router.0.log"; }
+n=$(done_n)
+mv "$DIR/claim.key" "$DIR/claim.gone"
+put <<<'groups: [{ name: night, queues: [login, ridse] }]'
+not_taken() { grep -q 'event=reload_refused.*claim.key' "$C/logs/router.0.log"; }
+wait_for 10 "a file that is not there is refused" not_taken
+mv "$DIR/claim.gone" "$DIR/claim.key"
+put <<<'groups: [{ name: night, queues: [login, rides] }]'
+all_known() { grep -q event=queue_names_known "$C/logs/router.0.log"; }
+wait_for 10 "the right name ends it" all_known
+taken() { [ "$(done_n)" -gt "$n" ]; }
+wait_for 10 "  with a word of its own" taken
+check_eq "  what was refused has said that alone" "$(done_n)" "$((n + 1))"
+wait_for 10 "  and status says nothing more" eval '! "${CTL[@]}" status | grep -q night'
+cp "$DIR/router.yaml" "$C/config/router.yaml" && kill -HUP "$(pid_of router.0)"
+
 # ---- both turns at once, and kill -9 of both nodes before anybody asks
 turn login
 turn rides

@@ -184,7 +184,7 @@ type_in "paused, asked, resumed" 'Open `https://localhost:8443/shop.html`'
 said "who has no pass goes to the room" '^location: /q/login\?return=/shop.html'
 said "a program is told" '^x-segq-location: /q/login'
 type_in "the rule that decides, asked" "Which rule decides for a request" "s|/etc/segq/gate.secret|$C/secrets/gate.secret|"
-said "  the queue's own room, as there are no rules" '^\{"verdict":"room","rule":null,"queue":"login","queue_known":true,"pass":"pass missing or invalid","bypass":null,"trusted":true,"unclear":false,"uri":"/tickets/7","method":"GET","host":"www.shop.example"\}'
+said "  the queue's own room, as there are no rules" '^\{"verdict":"room","rule":null,"other_rule":null,"queue":"login","queue_known":true,"pass":"pass missing or invalid","bypass":null,"trusted":true,"unclear":false,"uri":"/tickets/7","method":"GET","host":"www.shop.example"\}'
 let_in() {
     ask -o /dev/null "$U/q/login?return=/shop.html"
     ask -o /dev/null -X POST -H 'Sec-Fetch-Site: same-origin' --data 'return=/shop.html' "$U/q/login/enter"

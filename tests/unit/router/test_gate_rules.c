@@ -40,7 +40,7 @@ static const char *room(const char *uri, const char *host, const char *method, c
     struct http_req q;
     struct ip ip;
     struct gate_rule_ask a = { .q = &q, .own = { T(own), strlen(own) } };
-    bool unclear;
+    struct gate_rule_doubt doubt;
     size_t i;
     int n = snprintf(raw, sizeof(raw) - HTTP_SLACK, "GET / HTTP/1.1\r\nHost: r\r\n%s\r\n", fields);
 
@@ -51,7 +51,8 @@ static const char *room(const char *uri, const char *host, const char *method, c
     a.method = (struct slice){ T(method), strlen(method) };
     if (addr != NULL && ip_parse(&ip, addr, strlen(addr)))
         a.addr = &ip;
-    i = gate_rules_find(rules, &a, &unclear);
+    i = gate_rules_find(rules, &a, &doubt);
+    cr_expect((i == GATE_RULE_TWO) == (doubt.one != GATE_RULE_NONE) && (doubt.one < doubt.other || i != GATE_RULE_TWO));
     return i == GATE_RULE_NONE ? "-" : i == GATE_RULE_TWO ? "two" : gate_rules_queue(rules, i);
 }
 

@@ -281,6 +281,48 @@ Test(places_page, a_crowd_before_a_group_that_is_wrong_does_not_fill_the_log)
     cr_expect_eq(w.appends, 0);
 }
 
+static unsigned unknown, known;
+
+static void count_names(void *ctx, enum log_level level, const char *line)
+{
+    (void)ctx, (void)level;
+    unknown += strstr(line, "event=queue_names_unknown") != NULL;
+    known += strstr(line, "event=queue_names_known") != NULL;
+}
+
+Test(places_page, a_queue_that_nobody_has_defined_is_told_once)
+{
+    static char *rooms[] = { (char *)"logn" };
+
+    log_set_sink(count_names, NULL);
+    queue_names_look(w.r);
+    cr_expect(w.r->names.n == 0 && unknown + known == 0);
+    both_queues[1] = (char *)"ridse";
+    queue_names_look(w.r);
+    queue_names_look(w.r);
+    cr_expect_eq(unknown, 1);
+    cr_expect_str_eq(w.r->names.text, "groups: worlds names queue ridse, which does not exist; near: rides");
+    w.cfg.rooms = (struct cfg_list){ rooms, 1 };
+    queue_names_look(w.r);
+    cr_expect(unknown == 2 && w.r->names.n == 2);
+    cr_expect(strstr(w.r->names.text, "; rooms names queue logn, which does not exist; near: login") != NULL, "%s",
+              w.r->names.text);
+    both_queues[1] = (char *)"zebra";
+    w.cfg.rooms.n = 0;
+    queue_names_look(w.r);
+    cr_expect_str_eq(w.r->names.text, "groups: worlds names queue zebra, which does not exist");
+    second_queue = false;
+    both_queues[1] = (char *)"rides";
+    send_map(0, 7, QUEUE_OPEN, false);
+    UNTIL(routes_version(w.r->routes) == 7);
+    cr_expect_str_eq(w.r->names.text, "groups: worlds names queue rides, which does not exist", "one that was deleted");
+    second_queue = true;
+    send_map(0, 8, QUEUE_OPEN, false);
+    UNTIL(routes_version(w.r->routes) == 8);
+    cr_expect(w.r->names.n == 0 && known == 1);
+    log_set_sink(NULL, NULL);
+}
+
 Test(places_page, a_queue_of_that_name_comes_first)
 {
     worlds[0].name = (char *)"login";

@@ -315,13 +315,13 @@ Test(verify_rules, what_decides_is_explained_to_who_knows_the_secret_and_nothing
 #define SECRET "X-Segq-Gate-Secret: 0123456789abcdef\r\n"
     snprintf(line, sizeof(line), SECRET "X-Original-URI: /sale/7\r\n" BEARER, pass_of(&c));
     cr_expect_eq(call_with("GET", "/v1/verify?queue=login&explain=1", line, ""), 200);
-    cr_expect(strstr(got, "{\"verdict\":\"room\",\"rule\":1,\"queue\":\"sale\",\"queue_known\":") != NULL, "%s", got);
+    cr_expect(strstr(got, "{\"verdict\":\"room\",\"rule\":1,\"other_rule\":null,\"queue\":\"sale\",\"queue_known\":") != NULL, "%s", got);
     cr_expect(strstr(got, "\"pass\":\"the pass is for another queue\",\"bypass\":null,\"trusted\":true,"
                           "\"unclear\":false,\"uri\":\"/sale/7\",\"method\":null,") != NULL, "%s", got);
     cr_expect_eq(call_with("GET", "/v1/verify?queue=login&explain=1", SECRET "X-Original-URI: //static\r\n", ""), 200);
-    cr_expect(strstr(got, "{\"verdict\":\"refused\",\"rule\":null,") != NULL && strstr(got, "\"unclear\":true") != NULL, "%s", got);
+    cr_expect(strstr(got, "{\"verdict\":\"refused\",\"rule\":1,\"other_rule\":2,") != NULL && strstr(got, "\"unclear\":true") != NULL, "%s", got);
     cr_expect_eq(call_with("GET", "/v1/verify?queue=login&explain=1", SECRET "X-Original-URI: /static/a\r\n", ""), 200);
-    cr_expect(strstr(got, "{\"verdict\":\"bypass\",\"rule\":0,\"queue\":null,") != NULL, "%s", got);
+    cr_expect(strstr(got, "{\"verdict\":\"bypass\",\"rule\":0,\"other_rule\":null,\"queue\":null,") != NULL, "%s", got);
     cr_expect(strstr(got, "\"bypass\":\"rule\"") != NULL, "%s", got);
     cr_expect_eq(w.r->counts.bypassed[BYPASS_RULE] + w.r->counts.verified, 0, "nothing is counted");
 }

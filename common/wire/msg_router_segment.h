@@ -208,8 +208,14 @@ struct msg_session_ans {
  * A contact (an address, a push subscription) is sealed by the router that takes it: nodes, journals
  * and copies have bytes that say nothing. When the ticket is let in (or soon will be) its node says so to
  * a router, again and again until one has handed it to a task node, or the ticket ends. */
-#define CONTACT_MAX        512 /* bytes of a contact: JSON, as it came */
-#define CONTACT_SEALED_MAX (CONTACT_MAX + TOKEN_TEXT_LEN + 40)
+#define CONTACT_MAX        2048 /* bytes of a contact: JSON, as it came */
+#define CONTACT_SEALED_MAX (CONTACT_MAX + TOKEN_TEXT_LEN + 41)
+#define CONTACT_SEALED_1   (512 + TOKEN_TEXT_LEN + 40) /* where protocol 1 is spoken: a longer one ends the link */
+
+static inline uint32_t contact_sealed_max(uint32_t speaks) /* rpc_peer.speaks */
+{
+    return speaks >= 2 ? CONTACT_SEALED_MAX : CONTACT_SEALED_1;
+}
 
 enum turn_word { TURN_SOON = 1, TURN_NOW = 2 }; /* also bits of what was said */
 

@@ -58,7 +58,7 @@
     $('pushed').textContent = '';
     try {
       if (is) await say('DELETE').then(forget);
-      else await say('PUT', JSON.stringify({ contact: await subscribe() }));
+      else await say('PUT', JSON.stringify({ contact: await subscribe(), push_key: key }));
       keep(!is && token);
       show(!is);
       $('live').textContent = is ? '' : on;

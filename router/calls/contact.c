@@ -20,13 +20,24 @@ static bool json_contact(const struct json_member *m, struct json_scan *s, void 
     return json_value(m, s, to) && (first == '"' || first == '{');
 }
 
+struct put {
+    struct slice contact, push_key;
+};
+
+_Static_assert(CONTACT_MAX == 2048 && PUSH_KEY_LEN == 87, "as the answers say");
+
+#define AT(f) offsetof(struct put, f)
 static const struct json_member members[] = {
-    { "contact", 0, 3, CONTACT_MAX, .read = json_contact, .must = " must be a text or an object, of at most 512 bytes as JSON" },
+    { "contact", AT(contact), 3, CONTACT_MAX, .read = json_contact,
+      .must = " must be a text or an object, of at most 2048 bytes as JSON" },
+    { "push_key", AT(push_key), PUSH_KEY_LEN, PUSH_KEY_LEN, .read = json_visible,
+      .must = " must be the key with which the browser subscribed: 87 characters" },
     JSON_OTHERS,
 };
 
 #define LOG_MODULE "contact"
 #define OVERLOADED "the router is overloaded; try again"
+#define UNFIT      "the ticket's node is of an older release, which takes contacts of 512 bytes at most: poll the ticket"
 
 static void contact_done(struct router *r, struct rflow *rf)
 {
@@ -50,7 +61,10 @@ static void contact_done(struct router *r, struct rflow *rf)
         }
         /* fall through */
     default:
-        router_failed(r, &rf->flow);
+        if (rf->contact->unfit)
+            api_problem(&r->ans, API_QUEUE_UNAVAILABLE, UNFIT, router_request_id(r));
+        else
+            router_failed(r, &rf->flow);
     }
 }
 
@@ -65,19 +79,33 @@ static const struct map_queue *queue_of(const struct router *r, struct slice tok
     return *is && o.queue->map.turn_queue[0] != '\0' ? &o.queue->map : NULL;
 }
 
+static bool is_key(struct slice said, const struct web_push_key *k)
+{
+    return said.n == PUSH_KEY_LEN && memcmp(said.p, k->text, PUSH_KEY_LEN) == 0;
+}
+
+/* The secret may change between a page and the button on it, and each router shows the key of its first line:
+ * what a browser subscribed with is what signs. False: none of ours. */
+static bool key_known(const struct router *r, struct slice said, bool *by_other)
+{
+    *by_other = said.p != NULL && r->keys.token.has_other && is_key(said, &r->other_push);
+    return said.p == NULL || *by_other || is_key(said, &r->push);
+}
+
 /* A subscription of a queue whose routers send the message: of a push service that the operator has named.
  * False: it has been answered. */
-static bool may_be_pushed(struct router *r, struct httpd_req *req, const struct map_queue *of, struct slice contact)
+static bool may_be_pushed(struct router *r, struct httpd_req *req, const struct map_queue *of, const struct put *put,
+                          bool *by_other)
 {
     char text[CONTACT_MAX], queue[TASK_NAME_MAX + 1], why[URL_HOST_MAX + 100];
     struct web_push w;
     const char *wrong;
     uint64_t left_out;
 
-    if (of->push_contact[0] == '\0' || contact.p[0] != '{')
-        return true;
-    memcpy(text, contact.p, contact.n);
-    wrong = web_push_read(&w, (struct slice){ text, contact.n });
+    memcpy(text, put->contact.p, put->contact.n);
+    wrong = web_push_read(&w, (struct slice){ text, put->contact.n });
+    if (wrong == NULL && !key_known(r, put->push_key, by_other))
+        wrong = "push_key is not this queue's (any more): load the page again";
     if (wrong != NULL) {
         snprintf(why, sizeof(why), "contact is no push subscription: %s", wrong);
         router_problem(r, req, API_BAD_REQUEST, why);
@@ -94,38 +122,66 @@ static bool may_be_pushed(struct router *r, struct httpd_req *req, const struct 
     return false;
 }
 
-void contact_ask_fill(struct contact_ask *ask, const struct router *r, const char *text, const struct map_queue *of,
-                      struct slice contact)
+struct contact_ask *contact_ask_new(const struct map_queue *of, size_t n)
 {
-    if (contact.n > 0)
-        ask->n_sealed = contact_seal(&r->keys, text, contact.p, contact.n, ask->sealed);
-    if (of != NULL)
+    struct contact_ask *ask = calloc(1, sizeof(*ask) + (n > 0 ? CONTACT_SEALED_MAX - CONTACT_MAX + n : 0));
+
+    if (ask != NULL && of != NULL)
         ask->claim_ms = of->turn_claim_s * 1000;
+    return ask;
+}
+
+void contact_ask_fill(struct contact_ask *ask, const struct router *r, const char *text, const struct contact_in *c)
+{
+    if (c->text.n > 0)
+        ask->n_sealed = contact_seal(&r->keys, text, c, ask->sealed);
+}
+
+/* Whatever the body says. False: it has been answered. */
+static bool read_put(struct router *r, struct httpd_req *req, struct slice body, struct put *put)
+{
+    struct body_error e;
+    uint64_t has;
+    bool ok = json_members_whole(members, ARRAY_LEN(members), UINT64_MAX, body, put, &has, &e);
+
+    if (ok && put->contact.p != NULL)
+        return true;
+    router_problem(r, req, API_BAD_REQUEST, ok ? "contact is missing" : e.text);
+    return false;
+}
+
+/* How its person is told. False: it has been answered. */
+static bool find_way(struct router *r, struct httpd_req *req, const struct map_queue *of, const struct put *put,
+                     struct contact_in *c)
+{
+    bool pushed = of != NULL && of->push_contact[0] != '\0';
+
+    c->text = put->contact;
+    if (put->contact.p[0] != '{')
+        return true;
+    c->way = pushed ? CONTACT_PUSHED : CONTACT_POSTED;
+    return !pushed || may_be_pushed(r, req, of, put, &c->by_other);
 }
 
 void contact_start(struct router *r, struct httpd_req *req, const struct http_req *q, const struct api_req *a)
 {
     bool puts = a->call == API_CONTACT, is;
     const struct map_queue *of = queue_of(r, a->arg, &is);
-    struct slice contact = { 0 };
+    struct contact_in c = { .way = CONTACT_UNSAID };
+    struct put put = { 0 };
     struct contact_ask *ask;
-    struct body_error e;
     struct token t;
     struct rflow *rf;
-    uint64_t has;
 
-    if (puts && (!json_members_whole(members, ARRAY_LEN(members), UINT64_MAX, q->body, &contact, &has, &e) ||
-                 has == 0)) {
-        router_problem(r, req, API_BAD_REQUEST, has != 0 || e.text[0] != 0 ? e.text : "contact is missing");
+    if (puts && !read_put(r, req, q->body, &put))
         return;
-    }
     if (puts && is && of == NULL) {
         router_problem(r, req, API_NOT_ELIGIBLE, "this queue tells nobody of their turn: poll the ticket");
         return;
     }
-    if (puts && is && !may_be_pushed(r, req, of, contact))
+    if (puts && !find_way(r, req, of, &put, &c))
         return;
-    ask = calloc(1, sizeof(*ask));
+    ask = contact_ask_new(of, c.text.n);
     rf = ask == NULL ? NULL : ticket_call(r, req, q, a->arg, contact_done, OVERLOADED, &t);
     if (rf == NULL) {
         if (ask == NULL)
@@ -134,7 +190,7 @@ void contact_start(struct router *r, struct httpd_req *req, const struct http_re
         return;
     }
     rf->contact = ask;
-    contact_ask_fill(ask, r, a->arg.p, of, contact);
+    contact_ask_fill(ask, r, a->arg.p, &c);
     flow_contact(&rf->flow, r->routes, &t, ev_now(r->ev));
     rflow_begin(r, rf);
 }

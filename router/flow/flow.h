@@ -201,6 +201,8 @@ void flow_contact_ans(struct flow *f, struct routes *r, const struct contact_ans
  * been recorded is not sent again: 503. Polls and leaves try again until the deadline. Never
  * leaves FLOW_ASK behind. */
 void flow_lost(struct flow *f, msec_t now_ms);
+/* The node is asked nothing: it is of an older release, and would not take it. */
+void flow_unfit(struct flow *f);
 /* The client has gone: a held join does not wait for a pass that nobody would take. */
 void flow_let_go(struct flow *f);
 void flow_retry(struct flow *f, struct routes *r, msec_t now_ms);

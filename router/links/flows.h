@@ -55,7 +55,8 @@ struct rflow { /* pooled: a poll allocates nothing */
 struct contact_ask { /* n_sealed 0: there shall be none any more */
     uint32_t claim_ms;
     uint16_t n_sealed;
-    uint8_t sealed[CONTACT_SEALED_MAX];
+    bool unfit; /* too long for its node, of an older release */
+    uint8_t sealed[];
 };
 
 SQ_CHECK int rflow_init(struct router *r);

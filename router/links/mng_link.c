@@ -321,6 +321,8 @@ static void on_load(void *arg)
     rpc_warn(r->rpc, &warning);
     if (prog_refused()[0] != '\0')
         buf_printf(&warning, "%sthe last reload was refused: %s", warning.len > 0 ? "; " : "", prog_refused());
+    if (now < r->untold.until)
+        buf_printf(&warning, "%s%s", warning.len > 0 ? "; " : "", r->untold.text);
     if (r->names.n > 0)
         buf_printf(&warning, "%s%s", warning.len > 0 ? "; " : "", r->names.text);
     out.load.warning = cut_warning(&warning);

@@ -6,7 +6,7 @@
 
 #include "common/base/log.h"
 #include "router/links/seg_batch.h"
-#include "router/task_requests/notice.h"
+#include "router/links/turn.h"
 
 #define LOG_MODULE "replica"
 

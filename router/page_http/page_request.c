@@ -457,9 +457,9 @@ static void post_tell(struct router *r, struct httpd_req *req, struct asked *x)
     struct buf b;
 
     buf_init(&b);
-    ask = put_reach(x, &b) ? calloc(1, sizeof(*ask)) : NULL;
+    ask = put_reach(x, &b) ? contact_ask_new(&x->queue->map, b.len) : NULL;
     if (ask != NULL)
-        contact_ask_fill(ask, r, x->text, &x->queue->map, (struct slice){ (char *)b.data, b.len });
+        contact_ask_fill(ask, r, x->text, &(struct contact_in){ .text = { (char *)b.data, b.len } });
     buf_fini(&b);
     if (ask != NULL)
         rf = rflow_new(r, req, told, NULL);

@@ -8,25 +8,28 @@
 #define NONCE crypto_secretbox_NONCEBYTES
 #define LEAST (NONCE + crypto_secretbox_MACBYTES + TOKEN_TEXT_LEN + 1)
 
-_Static_assert(CONTACT_SEALED_MAX == LEAST - 1 + CONTACT_MAX, "the longest fits");
+_Static_assert(CONTACT_SEALED_MAX == LEAST + CONTACT_MAX, "the longest fits");
 _Static_assert(CONTACT_KEY_BYTES == crypto_secretbox_KEYBYTES, "the key fits");
 
-uint16_t contact_seal(const struct cluster_keys *k, const char *token, const char *contact, size_t n,
+uint16_t contact_seal(const struct cluster_keys *k, const char *token, const struct contact_in *c,
                       uint8_t out[CONTACT_SEALED_MAX])
 {
-    uint8_t plain[TOKEN_TEXT_LEN + CONTACT_MAX];
+    uint8_t plain[CONTACT_PLAIN_MAX];
+    size_t n = TOKEN_TEXT_LEN;
 
-    assert(n > 0 && n <= CONTACT_MAX);
+    assert(c->text.n > 0 && c->text.n <= CONTACT_MAX && (!c->by_other || k->token.has_other));
     memcpy(plain, token, TOKEN_TEXT_LEN);
-    memcpy(plain + TOKEN_TEXT_LEN, contact, n);
+    if (c->way != CONTACT_UNSAID)
+        plain[n++] = (uint8_t)c->way;
+    memcpy(plain + n, c->text.p, c->text.n);
+    n += c->text.n;
     randombytes_buf(out, NONCE);
-    (void)crypto_secretbox_easy(out + NONCE, plain, TOKEN_TEXT_LEN + n, out, k->contact);
+    (void)crypto_secretbox_easy(out + NONCE, plain, n, out, c->by_other ? k->other_contact : k->contact);
     sodium_memzero(plain, sizeof(plain));
-    return (uint16_t)(LEAST - 1 + n);
+    return (uint16_t)(NONCE + crypto_secretbox_MACBYTES + n);
 }
 
-int contact_open(const struct cluster_keys *k, const uint8_t *sealed, size_t n,
-                 char out[TOKEN_TEXT_LEN + CONTACT_MAX + 1])
+int contact_open(const struct cluster_keys *k, const uint8_t *sealed, size_t n, char out[CONTACT_PLAIN_MAX])
 {
     uint8_t *plain = (uint8_t *)out;
 

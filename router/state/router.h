@@ -79,6 +79,10 @@ struct router {
     struct cluster_keys keys;
     struct web_push_key push, other_push; /* VAPID keys, by either line of the secret */
     struct log_limit push_refused;        /* push services that the operator has not named */
+    struct {
+        char text[200]; /* people who are not told of their turn, and why; */
+        msec_t until;   /* before then */
+    } untold;
     struct seg_links *segs;
     struct mng_links *mngs;
     /* Managers are to hear who has left (router/replica/leaves.h); NULL: there are no links to any. */

@@ -1,6 +1,5 @@
 /* notice.h: what task nodes say by themselves, until it is answered: a task has ended, of a pool with
- * `notify`; or the next task of a chain has its turn, in another partition than the one before it; or a
- * segment node: somebody in line has their turn. Shell.
+ * `notify`; or the next task of a chain has its turn, in another partition than the one before it. Shell.
  *
  * An end becomes a call in the queue that the pool names: POST /notices with {"type":"task.STATE",
  * "timestamp":..,"data":{"task":TOKEN,..}}, the form that Standard Webhooks (standardwebhooks.com)
@@ -12,8 +11,5 @@
 #include "router/task_requests/call.h"
 
 void notice_heard(struct tasking *t, node_no node, const struct msg_task_notice *m);
-/* A turn becomes a call in the queue that `turn_notice` names: POST /turns. Its key is made of the ticket
- * and the word. r->tasking may be NULL. */
-void turn_heard(struct router *r, node_no node, const struct msg_turn *m);
 
 #endif

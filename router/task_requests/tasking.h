@@ -41,13 +41,19 @@ struct stray_asked { /* strays.h: not again until then */
     msec_t until;
 };
 
+struct no_way { /* turn.c: a push service that is not called: said in the log */
+    uint64_t hash; /* hash of what was said */
+    msec_t until;
+};
+
 struct tasking_counts { /* ever */
     uint64_t submitted, same, taken, settled, looked, changed; /* tasks */
     uint64_t refused;                                          /* without a token that may */
     uint64_t lost, overdue, stale, given_back, unheard;
     uint64_t routed, elsewhere; /* calls by routes; those that went on to another endpoint */
     uint64_t tenants, waits_over; /* requests of tenants, let in; calls that were answered 504 */
-    uint64_t turns, turns_failed; /* words to people in line that a task node has; that it did not take */
+    uint64_t turns, turns_failed; /* words to people in line that a task node has; that it did not take; */
+    uint64_t turns_no_way;        /* for which there is nobody to be called */
     uint64_t notices; /* ends of tasks that another queue has taken */
     uint64_t chained; /* next tasks of chains, handed over */
     uint64_t left; /* calls whose clients went before they were answered */
@@ -91,6 +97,7 @@ struct tasking {
     char no_units[200]; /* detail of the answer being made */
     struct tasking_counts counts;
     struct log_limit untold; /* lines about people who cannot be told */
+    struct no_way no_ways[16]; /* by hash */
 };
 
 /* Reads the tokens' file; *out NULL: the configuration names none. */

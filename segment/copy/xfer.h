@@ -20,7 +20,7 @@
 #define XFER_TOUCH_MAX   2048 /* in one message */
 #define XFER_SESSION_MAX 2048
 #define XFER_SUBJECT_MAX 1024
-#define XFER_CONTACT_MAX 512
+#define XFER_CONTACT_MAX 256 /* half a MiB at most: fits into a frame */
 #define XFER_RELOC_MAX   (900u << 10) /* must fit into a frame */
 #define XFER_MIN_LEFT_MS 5000         /* idle time that a moved ticket has at least */
 

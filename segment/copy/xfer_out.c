@@ -5,8 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/wire/frame.h"
+
 #define FENCE_AT   512u /* touches left: few enough for a short fence */
 #define MAX_ROUNDS 8u   /* fence then, however busy the segment is */
+
+_Static_assert(XFER_CONTACT_MAX * (CONTACT_SEALED_MAX + 40) < FRAME_MAX_BODY, "the longest fit into a frame");
 
 int xfer_out_init(struct xfer_out *x, const struct contents *b, uint64_t move, seg_id to,
                   uint64_t ahead)
@@ -39,6 +43,14 @@ void xfer_out_begin(const struct xfer_out *x, const struct contents *b,
         .joined = b->joined,
         .unit_ms = tm->unit_ms,
     };
+}
+
+/* To forget it would leave a person who has closed the page untold. */
+const char *xfer_out_unfit(const struct xfer_out *x, const struct contents *b)
+{
+    return x->contact_max < CONTACT_SEALED_MAX && contacts_longest(&b->contacts) > x->contact_max
+               ? "the target's node is of an older release, and takes contacts of 512 bytes at most"
+               : NULL;
 }
 
 void xfer_out_touch(struct xfer_out *x, uint32_t slot)
@@ -320,6 +332,10 @@ static bool may_fence(const struct xfer_out *x)
 
 static const char *fence(struct xfer_out *x, const struct contents *b)
 {
+    const char *why = xfer_out_unfit(x, b);
+
+    if (why != NULL)
+        return why;
     x->frozen = reloc_freeze(&b->q, b->id, b->q.end);
     if (x->frozen == NULL)
         return "out of memory";

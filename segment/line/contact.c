@@ -57,6 +57,15 @@ static struct contact *add(struct contacts *s, struct ticket_id id)
     return &s->v[i];
 }
 
+static void lose_bytes(struct contacts *s, struct contact *x)
+{
+    s->held -= x->n > 0;
+    s->bytes -= x->n;
+    free(x->sealed);
+    x->sealed = NULL;
+    x->n = 0;
+}
+
 int contacts_put(struct contacts *s, const struct contact *x)
 {
     uint8_t *sealed = x->n > 0 ? malloc(x->n) : NULL;
@@ -71,8 +80,9 @@ int contacts_put(struct contacts *s, const struct contact *x)
     was = contacts_find(s, x->id);
     if (was == NULL)
         was = add(s, x->id);
-    s->held += (x->n > 0) - (was->n > 0);
-    free(was->sealed);
+    lose_bytes(s, was);
+    s->held += x->n > 0;
+    s->bytes += x->n;
     *was = *x;
     was->sealed = sealed;
     return 0;
@@ -98,12 +108,8 @@ struct contact *contacts_find_known(const struct contacts *s, struct ticket_id i
 void contact_said(struct contacts *s, struct contact *x, uint8_t said)
 {
     x->said |= said;
-    if ((x->said & TURN_NOW) == 0)
-        return;
-    s->held -= x->n > 0;
-    free(x->sealed);
-    x->sealed = NULL;
-    x->n = 0;
+    if ((x->said & TURN_NOW) != 0)
+        lose_bytes(s, x);
 }
 
 void contacts_del_known(struct contacts *s, struct ticket_id id)
@@ -113,12 +119,21 @@ void contacts_del_known(struct contacts *s, struct ticket_id id)
     if (i == TICKET_IDX_NONE)
         return;
     ticket_idx_del(&s->by_ticket, s->v, i);
-    s->held -= s->v[i].n > 0;
-    free(s->v[i].sealed);
+    lose_bytes(s, &s->v[i]);
     s->v[i] = (struct contact){ .id.number = s->free };
     s->free = i + 1;
     if (--s->n == 0)
         contacts_fini(s);
+}
+
+uint32_t contacts_longest(const struct contacts *s)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < s->cap; i++)
+        if (s->v[i].id.seg != 0 && s->v[i].n > n)
+            n = s->v[i].n;
+    return n;
 }
 
 struct contact *contacts_next(const struct contacts *s, uint32_t *i)

@@ -24,7 +24,8 @@ struct contact {
 struct contacts {
     struct contact *v; /* owned */
     uint32_t n, cap;
-    uint32_t held; /* have bytes */
+    uint32_t held; /* have bytes, */
+    uint64_t bytes; /* bytes of all */
     uint32_t free; /* first free record + 1; 0 = none */
     uint32_t at;   /* the caller's place among them */
     struct ticket_idx by_ticket;
@@ -50,6 +51,8 @@ static inline void contacts_del(struct contacts *s, struct ticket_id id)
     if (SQ_UNLIKELY(s->n > 0))
         contacts_del_known(s, id);
 }
+/* Bytes of the longest. */
+uint32_t contacts_longest(const struct contacts *s);
 /* for (i = 0; (x = contacts_next(s, &i)) != NULL;) in no order; the present one may be deleted. */
 struct contact *contacts_next(const struct contacts *s, uint32_t *i);
 

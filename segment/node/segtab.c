@@ -94,22 +94,22 @@ void segtab_free(struct segtab *t)
 /* ---- links ------------------------------------------------------------------------- */
 
 /* NULL: no memory. The pointer is good until the next one. */
-static struct peer *peer_add(struct segtab *t, peer_no no, uint8_t role, const char *name)
+static struct peer *peer_add(struct segtab *t, const struct segtab_in *in)
 {
     struct peer *p;
 
-    assert(no != 0 && no != SEGTAB_SELF);
+    assert(in->peer != 0 && in->peer != SEGTAB_SELF);
     if (!GROW(t->peers, t->n_peers, t->cap_peers, 16))
         return NULL;
     p = &t->peers[t->n_peers++];
-    *p = (struct peer) { .no = no, .role = role };
-    copy_text(p->name, sizeof(p->name), name);
+    *p = (struct peer) { .no = in->peer, .role = in->role, .speaks = in->speaks };
+    copy_text(p->name, sizeof(p->name), in->name);
     return p;
 }
 
 static void peer_up(struct segtab *t, const struct segtab_in *in, struct outbox *out)
 {
-    struct peer *p = peer_add(t, in->peer, in->role, in->name);
+    struct peer *p = peer_add(t, in);
 
     if (p == NULL) {
         log_error("event=no_memory what=peer peer=%" PRIu32, in->peer); /* the peer comes again */

@@ -79,6 +79,16 @@ bool seg_full(struct seg_service *s, uint64_t n)
     return !memory_is_spare(MEMORY_SPARE) || !seg_journal_reserve(s->journal, n);
 }
 
+/* Room that their records need, in tickets. */
+static uint64_t contact_room(const struct msg_contact *q)
+{
+    uint64_t n = 0;
+
+    for (uint32_t i = 0; i < q->n; i++)
+        n += 2 + q->req[i].n_sealed / SEG_TICKET_BYTES;
+    return n;
+}
+
 /* False: it is none. */
 static bool batch(struct seg_service *s, struct node_peer *p, const struct msg *q, uint64_t rid)
 {
@@ -124,7 +134,7 @@ static bool batch(struct seg_service *s, struct node_peer *p, const struct msg *
         a.type = MSG_CONTACT_ANS;
         a.contact_ans.n = q->contact.n;
         a.contact_ans.ans = s->ans.contact;
-        segtab_full(s->tab, seg_full(s, 6ull * q->contact.n));
+        segtab_full(s->tab, seg_full(s, contact_room(&q->contact)));
         segtab_contact(s->tab, now, q->contact.req, q->contact.n, s->ans.contact);
         break;
     default:

@@ -16,9 +16,6 @@
 #include "segment/core/jrec.h"
 
 #define LOG_MODULE "journal"
-/* Bytes that a live ticket can still cost: it leaves, or is admitted and forgotten; as a rule
- * among many others in one group. */
-#define TICKET_BYTES 24u
 #define SLICE_BLOCKS 2000u /* per tick: a million tickets, some 100 KB as bitmaps */
 #define RECORD_ROOM  (80u << 10) /* no record is longer: JREC_WORDS of them, and some */
 
@@ -42,7 +39,7 @@ int seg_journal_new(struct seg_journal **out, const struct node_cfg *c, struct d
                              .format = JOURNAL_FORMAT,
                              .snap_after = (uint64_t)c->journal_snapshot,
                              .disk = disk,
-                             .thing_bytes = TICKET_BYTES };
+                             .thing_bytes = SEG_TICKET_BYTES };
     struct seg_journal *j = calloc(1, sizeof(*j));
     int rc = j != NULL && buf_reserve(&j->rec, RECORD_ROOM) != NULL
                  ? keeper_new(&j->k, &o, e)

@@ -35,6 +35,9 @@ void seg_journal_log(void *journal, const struct jrec *r);
 SQ_CHECK int seg_journal_recover(struct seg_journal *j, struct segtab *t,
                                  struct seg_now now, struct err *e);
 
+/* Bytes that a live ticket can still cost: it leaves, or is admitted and forgotten; as a rule
+ * among many others in one group. */
+#define SEG_TICKET_BYTES 24u
 /* Room for n new tickets; false: join nobody. */
 SQ_CHECK bool seg_journal_reserve(struct seg_journal *j, uint64_t n);
 /* Before the answers of the turn go out. false: they must not, and what the turn has changed

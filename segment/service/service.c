@@ -154,7 +154,8 @@ static void dial_failed(void *service, const char *name)
 static void on_up(void *service, struct node_peer *p, const char *name)
 {
     seg_step(service, (struct segtab_in){ .kind = SEGTAB_UP, .peer = p->no,
-                                          .role = (uint8_t)p->role, .name = name });
+                                          .role = (uint8_t)p->role, .name = name,
+                                          .speaks = rpc_chan_peer(p->ch)->speaks });
 }
 
 static void on_down(void *service, const struct node_peer *p)

@@ -17,14 +17,17 @@
 
 /* ---- a ticket gets a contact, or loses it ------------------------------------------------- */
 
-/* Records of those who were told are small, and as many as are inside. */
-static uint64_t contacts_of(const struct queue *q)
+/* Is there room for so many bytes more in the place of was (NULL: none)? Records of those who were told are small,
+ * and as many as are inside. */
+static bool has_room(const struct queue *q, const struct contact *was, uint32_t bytes)
 {
-    uint64_t n = 0;
+    uint64_t held = 0, all = bytes;
 
-    each_queue_seg (q, g)
-        n += g->b.contacts.held;
-    return n;
+    each_queue_seg (q, g) {
+        held += g->b.contacts.held;
+        all += g->b.contacts.bytes;
+    }
+    return (was != NULL || held < QUEUE_CONTACTS_MAX) && all - (was != NULL ? was->n : 0) <= QUEUE_CONTACT_BYTES;
 }
 
 /* Keeps its place as a poll of the most patient client would. */
@@ -55,7 +58,7 @@ static enum contact_state keep(struct segtab *t, const struct location *s, const
                          .sealed = (uint8_t *)(uintptr_t)r->sealed }; /* only read */
 
     x.said |= is_soon(s->seg, s->slot) ? TURN_SOON : 0;
-    if (t->full || (was == NULL && contacts_of(s->seg->queue) >= QUEUE_CONTACTS_MAX))
+    if (t->full || !has_room(s->seg->queue, was, r->n_sealed))
         return CONTACT_FULL;
     if (contacts_put(all, &x) < 0)
         return CONTACT_BUSY;
@@ -116,13 +119,13 @@ static const struct session *let_in(const struct seg *g, const struct contact *x
     return s != NULL && s->state != SESSION_RETURNING && !marks_has(&g->unstored, s->id) ? s : NULL;
 }
 
-/* A router that has not been asked last; 0: there is none. */
-static peer_no next_router(struct segtab *t)
+/* A router that has not been asked last, and takes so many bytes; 0: there is none. */
+static peer_no next_router(struct segtab *t, uint32_t bytes)
 {
     for (uint32_t i = 0; i < t->n_peers; i++) {
         const struct peer *p = &t->peers[++t->turn_peer % t->n_peers];
 
-        if (p->role == RPC_ROUTER)
+        if (p->role == RPC_ROUTER && bytes <= contact_sealed_max(p->speaks))
             return p->no;
     }
     return 0;
@@ -132,7 +135,7 @@ static void say(struct segtab *t, struct seg *g, struct contact *x, enum turn_wo
                 const struct session *s, struct outbox *out)
 {
     struct ticket_id id = segtab_outside(t, x->id);
-    peer_no to = next_router(t);
+    peer_no to = next_router(t, x->n);
     struct msg_turn *m;
 
     if (to == 0)

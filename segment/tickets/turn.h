@@ -11,7 +11,8 @@
 
 #include "segment/core/state.h"
 
-#define QUEUE_CONTACTS_MAX 100000 /* at one node: 20 to 65 MB */
+#define QUEUE_CONTACTS_MAX  100000      /* at one node; of those of browsers (500 bytes) as many fit into */
+#define QUEUE_CONTACT_BYTES (48u << 20) /* bytes together: 60 MB of memory, a group of the journal, a link's output */
 
 /* Only tickets that wait get one; any may lose it. */
 void segtab_contact(struct segtab *t, struct seg_now now, const struct contact_req *req, uint32_t n,

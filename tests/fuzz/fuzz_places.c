@@ -36,14 +36,16 @@ static void joins(struct slice body)
 static void contacts(struct slice body)
 {
     struct body_error e = { 0 };
-    struct slice said = { 0 };
+    struct put put = { 0 };
+    struct slice said;
     uint64_t has;
 
-    if (!json_members_whole(members, ARRAY_LEN(members), UINT64_MAX, body, &said, &has, &e)) {
+    if (!json_members_whole(members, ARRAY_LEN(members), UINT64_MAX, body, &put, &has, &e)) {
         must(e.text[0] != '\0');
         return;
     }
-    must(has == 0 || (said.n >= 2 && said.n <= CONTACT_MAX && said.p >= body.p && said.p + said.n <= body.p + body.n));
+    said = put.contact;
+    must(said.p == NULL || (said.n >= 2 && said.n <= CONTACT_MAX && said.p >= body.p && said.p + said.n <= body.p + body.n));
 }
 
 static void names(struct slice text)

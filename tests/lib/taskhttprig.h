@@ -82,6 +82,7 @@ static struct {
     bool mute;                  /* and is told nothing */
     unsigned compared;          /* rows whose queue the node had to look at */
     bool ride_7;      /* a more specific pool has the queue ride/7 */
+    const char *push_url; /* of the endpoint of gen/push.example; NULL: its host */
     part_no took_of[8]; /* partitions of the newest takes, the last one first */
     part_no groupless_part; /* knows no group; 0: all do */
     part_no deaf_part; /* its takes hear nothing */
@@ -561,7 +562,7 @@ static inline void send_pools(uint64_t epoch, uint64_t part_epoch, node_no owner
                                  { .match = "login", .endpoint = "login", .n = 1, .v = &permits,
                                    .url = "http://login.example" },
                                  { .match = "gen/push.example", .endpoint = "gen", .max_body = 4000, .n = 1, .v = &pushes,
-                                   .url = "https://push.example" },
+                                   .url = node.push_url != NULL ? node.push_url : "https://push.example" },
                                  { .match = "gen/w*", .endpoint = "gen", .max_body = 4000, .n = 1, .v = &wide,
                                    .url = "https://www.example" },
                                  { .match = "gen/refunds", .endpoint = "gen", .n = 1, .v = &refunds,

@@ -1,6 +1,7 @@
 // push_service.js PORT CERT KEY LOG: a made-up push service over TLS with one browser. Its first line says the browser's
 // keys (JSON); it serves until it is ended. What it gets is checked as RFC 8292 says, opened as RFC 8291 says, and
-// becomes a line of LOG: {path, said, ttl, topic, who, key}, or {wrong}. /gone is answered with 410.
+// becomes a line of LOG: {path, said, ttl, topic, who, key}, or {wrong}. /STATUS is answered with that, /busy once
+// with 429 and Retry-After.
 'use strict';
 const crypto = require('crypto');
 const fs = require('fs');
@@ -10,6 +11,8 @@ const assert = require('assert');
 const [port, cert, key, log] = process.argv.slice(2);
 const own = crypto.createECDH('prime256v1'), point = own.generateKeys(), auth = crypto.randomBytes(16);
 const mac = (k, ...text) => crypto.createHmac('sha256', k).update(Buffer.concat(text.map(t => Buffer.from(t)))).digest();
+
+let busyBefore = false;
 
 function sender(field) {
   const [, token, k] = /^vapid t=([\w.-]+),k=([\w-]+)$/.exec(field);
@@ -46,6 +49,10 @@ https.createServer({ cert: fs.readFileSync(cert), key: fs.readFileSync(key) }, a
   } catch (e) {
     line = { path: q.url, wrong: String(e) };
   }
+  line.at = Date.now();
   fs.appendFileSync(log, JSON.stringify(line) + '\n');
-  a.writeHead(line.wrong ? 400 : q.url === '/gone' ? 410 : 201).end();
+  const busy = q.url === '/busy' && !busyBefore;
+  busyBefore ||= busy;
+  if (busy) a.setHeader('Retry-After', '2');
+  a.writeHead(line.wrong ? 400 : busy ? 429 : +q.url.slice(1) || 201).end();
 }).listen(+port, '127.0.0.1', () => console.log(JSON.stringify({ p256dh: point.toString('base64url'), auth: auth.toString('base64url') })));

@@ -1,7 +1,8 @@
 #!/bin/bash
 # A queue whose routers send Web Push themselves (`turn_notice.push_contact`): a made-up push service over TLS gets one
 # sealed message for each person let in, amid kills; only push services that the operator has named are called, by
-# the addresses of their endpoints; a subscription that has ended is forgotten.
+# the addresses of their endpoints; a subscription that has ended is forgotten; one of a push service that the
+# operator has taken away waits, and is posted nowhere else.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/certs.sh"
 
@@ -15,6 +16,7 @@ node "$here/push_service.js" $P "$CERTS/push.crt" "$CERTS/push.key" "$N" >"$DIR/
 helpers+=("$!")
 has_browser() { [ -s "$DIR/browser" ]; }
 wait_for 20 "a browser has a push service" has_browser
+ctl() { "$BIN/segqctl" --dir "$C" "$@"; }
 answers() { admin PUT "/v1/admin/$1" "$2" | jq -r '.detail // ""'; } # PATH JSON
 detail() { check_eq "$1" "$(answers "$2" "$3")" "$4"; }              # "claim" PATH JSON DETAIL
 line() { echo "{\"release_per_s\":50,\"state\":\"$1\",\"claim\":\"1s\",\"away\":\"0\",\"direct_entry\":false,\"poll_max\":\"1s\",\"turn_notice\":{\"queue\":\"hook\",\"claim_window\":\"60s\",\"push_contact\":\"mailto:ops@example.org\"}}"; }
@@ -56,25 +58,48 @@ for ((i = 0; i < n; i++)); do
     [ -z "$(put "$K" https://localhost/m/$i?v=1)" ] && echo "$i" >>"$DIR/asked"
 done
 check_eq "those of a push service that is named are taken" "$(grep -c . "$DIR/asked")" $n
-check_eq "  one has ended" "$(put "$(join)" https://localhost/gone)" ""
+for s in 410 404 413; do
+    check_eq "  one is answered with $s" "$(put "$(join)" https://localhost/$s)" ""
+done
+check_eq "  one's push service is busy" "$(put "$(join)" https://localhost/busy)" ""
+EDGE=w/?token=$(head -c 1200 /dev/zero | tr '\0' E)
+check_eq "  one is as long as some of Edge" "$(put "$(join)" "https://localhost/$EDGE")" ""
 
-# ---- their turn
+# ---- their turn, while their push service is not named
 restart() { # NAME: kill -9
     local pid
     pid=$(pid_of "$1")
     kill -KILL "$pid"
     wait_for 20 "$1 is killed, and comes back" restarted "$1" "$pid"
 }
+detail "another place has its name" endpoints/made-up "{$(tls 127.0.0.1)}" ""
+no_service() { [ "$(put "$T" https://localhost/x)" = "not_eligible: localhost is no push service that this queue uses: poll the ticket" ]; }
+wait_for 20 "  so it is none" no_service
 detail "the line moves" queues/shop "$(line open)" ""
+all_due() { [ "$(metric 70 segq_segment_contacts_due)" = $((n + 5)) ]; }
+wait_for 30 "all are let in" all_due
+warns() { ctl status | grep -qE "^warning: router\.[01]: queue shop: people are not told of their turn by localhost: no pool has an endpoint of that host$"; }
+wait_for 30 "segqctl status says that they are not told" warns
+check_eq "  each router's log once" "$(grep -hc 'event=turn_no_way queue=shop host="localhost"' "$C"/logs/router.*.log | sort -u)" 1
+check_eq "  and nobody is called in its place" "$(grep -c . "$N")" 0
+detail "it has its name again" endpoints/made-up "{$(tls localhost)}" ""
+
+# ---- their turn
 restart segment.0
 restart router.1
 restart task.0
-told() { [ "$(jq -r 'select(.said.type == "turn.now") | .path' "$N" | sort -u | wc -l)" = $((n + 1)) ]; }
+told() { [ "$(jq -r 'select(.said.type == "turn.now") | .path' "$N" | sort -u | wc -l)" = $((n + 5)) ]; }
 wait_for 60 "all are told" told
 check_eq "  by calls that the service can open, and whose sender it knows" "$(jq -r '.wrong // empty' "$N" | sort -u)" ""
 check_eq "  the sender" "$(jq -c .who "$N" | sort -u)" "{\"aud\":\"https://localhost\",\"sub\":\"mailto:ops@example.org\",\"key\":\"$KEY\"}"
 check_eq "  as one call each" "$(jq -r '.key + " " + .path' "$N" | sort -u | cut -d' ' -f2 | sort | uniq -d | wc -l)" 0
 none() { [ "$(metric 70 segq_segment_contacts_due)" = 0 ]; }
 wait_for 20 "nothing is due any more, of the subscription that has ended, too" none
-check_eq "  which was called once" "$(jq -r 'select(.path == "/gone") | .key' "$N" | wc -l)" 1
-check_eq "no log has an address" "$(grep -rlaE 'localhost/(m|gone)' "$C/logs" | wc -l)" 0
+for s in 410 404 413; do
+    check_eq "  $s is called once" "$(jq -r "select(.path == \"/$s\") | .key" "$N" | wc -l)" 1
+done
+twice() { [ "$(jq -r 'select(.path == "/busy") | .at' "$N" | wc -l)" = 2 ]; }
+wait_for 20 "  429 again" twice
+check "  not before it said" test "$(jq -r 'select(.path == "/busy") | .at' "$N" | paste -sd- | sed 's/^\(.*\)-\(.*\)$/\2-\1/' | bc)" -ge 2000
+check_eq "  the long one, whole" "$(jq -r 'select(.path | startswith("/w/")) | .path' "$N" | sort -u)" "/$EDGE"
+check_eq "no log has an address" "$(grep -rlaE 'localhost/(m|4|w|busy)' "$C/logs" | wc -l)" 0

@@ -40,8 +40,9 @@ said() { http -X "$1" ${3:+-d "$3"} "$R/v1/tickets/$2/contact" | jq -r '.code + 
 check_eq "a queue that tells nobody says so" "$(said PUT "$(join plain)" '{"contact":"x"}')" \
     "not_eligible: this queue tells nobody of their turn: poll the ticket"
 K=$(join shop)
-check_eq "a contact is a text" "$(said PUT "$K" '{"contact":7}')" "bad_request: contact must be a text or an object, of at most 512 bytes as JSON"
-check_eq "  of 512 bytes at most" "$(contact PUT "$K" "{\"contact\":\"$(head -c 511 /dev/zero | tr '\0' x)\"}")" 400
+check_eq "a contact is a text" "$(said PUT "$K" '{"contact":7}')" "bad_request: contact must be a text or an object, of at most 2048 bytes as JSON"
+check_eq "  of 2048 bytes at most" "$(contact PUT "$K" "{\"contact\":\"$(head -c 2047 /dev/zero | tr '\0' x)\"}")" 400
+check_eq "  and of as many" "$(contact PUT "$K" "{\"contact\":\"$(head -c 2046 /dev/zero | tr '\0' x)\"}") $(contact DELETE "$K")" "204 204"
 check_eq "  and not missing" "$(said PUT "$K" '{}')" "bad_request: contact is missing"
 n=24
 for ((i = 0; i < n; i++)); do

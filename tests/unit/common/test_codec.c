@@ -103,7 +103,7 @@ Test(codec, every_type_comes_back_the_same)
     buf_init(&b2);
     arena_init(&a);
     for (uint64_t seed = 0; seed < 200; seed += SEED_STEP) {
-        struct gen *g = gen_new(seed, seed < 100 ? 4 : 2048);
+        struct gen *g = gen_new(seed, seed < 100 ? 4 : 700);
 
         for (size_t i = 0; i < ARRAY_LEN(types); i++) {
             struct msg m, back;

@@ -221,7 +221,7 @@ Test(rpc_raw, without_a_common_version_both_learn_why)
     fd = raw_challenged_with(hello, raw_newer(hello, PROTOCOL_VERSION + 1), proof);
     TURN_UNTIL(raw_eof(fd)); /* it had our card, with our versions, before that */
     cr_expect_eq(srv.ups, 0u);
-    cr_expect_neq(strstr(logged, "it speaks protocol 2 to 9, we 1 to 1"), NULL, "%s", logged);
+    cr_expect_neq(strstr(logged, "it speaks protocol 3 to 9, we 1 to 2"), NULL, "%s", logged);
     close(fd);
 }
 

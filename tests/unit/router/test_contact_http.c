@@ -1,6 +1,7 @@
 /* test_contact_http.c: PUT and DELETE /v1/tickets/{token}/contact, and what a router makes of a node's word
  * that a ticket is let in (router/task_requests/notice.h). */
 #define _GNU_SOURCE /* memmem */
+#include "router/links/flows.h"
 #include "router/state/contact.h"
 #include "tests/lib/taskhttprig.h"
 
@@ -39,7 +40,7 @@ Test(contact_http, what_is_unfit_is_refused)
 {
     static const char *const bad[] = { "", "{}", "[]", "{\"contact\":\"\"}", "{\"contact\":7}", "{\"contact\":null}",
                                        "{\"contact\":[\"x\"]}", "{\"contact\":\"x\"", "{\"contact\":\"x\",\"contact\":\"y\"}" };
-    char body[700];
+    static char body[CONTACT_MAX + 100];
 
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         cr_expect_eq(put_contact(bad[i]), 400, "%s", bad[i]);
@@ -47,6 +48,7 @@ Test(contact_http, what_is_unfit_is_refused)
     }
     snprintf(body, sizeof(body), "{\"contact\":\"%0*d\"}", CONTACT_MAX - 1, 0);
     cr_expect_eq(put_contact(body), 400);
+    cr_expect_str_eq(str("detail"), "contact must be a text or an object, of at most 2048 bytes as JSON");
     cr_expect_eq(w.n_contacts, 0);
     snprintf(body, sizeof(body), "{\"contact\":\"%0*d\"}", CONTACT_MAX - 2, 0);
     cr_expect_eq(put_contact(body), 204);
@@ -157,11 +159,135 @@ Test(contact_http, a_subscription_of_before_calls_no_host_that_is_not_named)
     cr_expect_str_eq(node.v[1].body, "POST /turns");
 }
 
+static void routers_push(void)
+{
+    w.push_contact = "mailto:ops@example.org";
+    send_map(6, 7, QUEUE_OPEN, false);
+    UNTIL(routes_version(w.r->routes) == 7);
+}
+
+/* The endpoint of gen/push.example has another url from now on. */
+static void push_service_is(const char *url, uint64_t epoch)
+{
+    uint64_t maps = w.r->tasking->counts.maps;
+
+    node.push_url = url;
+    send_pools(epoch, 5, 9);
+    UNTIL(w.r->tasking->counts.maps > maps);
+}
+
+static void no_way(const char *why)
+{
+    uint64_t was = w.r->tasking->counts.turns_no_way;
+
+    turn(w.contact_bytes, w.contact.n_sealed, 1700000000000);
+    cr_expect_not(w.turn.told);
+    cr_expect_eq(w.turn.later_ms, 30000);
+    cr_expect_eq(w.r->tasking->counts.turns_no_way, was + 1);
+    cr_expect_str_eq(w.r->untold.text, why);
+    cr_expect_gt(w.r->untold.until, ev_now(w.r->ev));
+    cr_expect_eq(node.n, 0, "nobody is called, least of all who has nothing to do with it");
+}
+
+#define GONE "queue login: people are not told of their turn by push.example: no pool has an endpoint of that host"
+
+Test(contact_http, a_push_service_that_went_is_not_called_and_nobody_in_its_place)
+{
+    routers_push();
+    cr_assert_eq(put_contact(SUBSCRIPTION("push.example")), 204);
+    push_service_is("https://elsewhere.example", 4);
+    no_way(GONE);
+    no_way(GONE);
+    push_service_is(NULL, 5);
+    turn(w.contact_bytes, w.contact.n_sealed, 1700000000000);
+    cr_expect(w.turn.told, "it is back in time");
+    cr_assert_eq(node.n, 1);
+    cr_expect_str_eq(node.v[1].queue, "gen/push.example");
+}
+
+Test(contact_http, what_routers_were_to_push_is_not_posted_when_they_push_no_more)
+{
+    routers_push();
+    cr_assert_eq(put_contact(SUBSCRIPTION("push.example")), 204);
+    w.push_contact = NULL;
+    send_map(7, 8, QUEUE_OPEN, false);
+    UNTIL(routes_version(w.r->routes) == 8);
+    no_way("queue login: people are not told of their turn by push.example: turn_notice.push_contact was unset");
+}
+
+/* As an older router seals it: nothing says how its person is told. */
+Test(contact_http, a_subscription_of_an_older_router_is_posted_nowhere)
+{
+    static char text[1000];
+    struct contact_in c = { .text = { text, 0 } };
+
+    routers_push();
+    cr_assert_eq(put_contact("{\"contact\":\"x\"}"), 204, "the node is reached");
+    c.text.n = strlen(SUBSCRIPTION("push.example")) - strlen("{\"contact\":}");
+    memcpy(text, SUBSCRIPTION("push.example") + strlen("{\"contact\":"), c.text.n);
+    w.contact.n_sealed = contact_seal(&w.r->keys, ticket_path(42, 1) + 12, &c, w.contact_bytes);
+    push_service_is("https://elsewhere.example", 4);
+    no_way(GONE);
+    push_service_is(NULL, 5);
+    turn(w.contact_bytes, w.contact.n_sealed, 1700000000000);
+    cr_expect(w.turn.told && node.n == 1);
+}
+
+/* ---- a rolling change, and one of the secret ---------------------------------------------------------- */
+
+Test(contact_http, an_older_node_gets_no_long_one)
+{
+    struct node_link *l = node_links_reach(&w.r->segs->nodes, 1);
+    struct rpc_peer *peer = (struct rpc_peer *)(uintptr_t)rpc_chan_peer(l->ch);
+    static char body[CONTACT_MAX + 100];
+
+    peer->speaks = 1;
+    snprintf(body, sizeof(body), "{\"contact\":\"%0*d\"}", 511, 0);
+    cr_assert_eq(put_contact(body), 503);
+    cr_expect_str_eq(str("code"), "queue_unavailable");
+    cr_expect_str_eq(str("detail"), "the ticket's node is of an older release, which takes contacts of 512 bytes at most: poll the ticket");
+    cr_expect_eq(w.n_contacts, 0);
+    snprintf(body, sizeof(body), "{\"contact\":\"%0*d\"}", 510, 0);
+    cr_assert_eq(put_contact(body), 204);
+    cr_expect_eq(w.contact.n_sealed, CONTACT_SEALED_1);
+    peer->speaks = 2;
+    snprintf(body, sizeof(body), "{\"contact\":{\"x\":\"%0*d\"}}", CONTACT_MAX - 8, 0);
+    cr_assert_eq(put_contact(body), 204);
+    cr_expect_eq(w.contact.n_sealed, CONTACT_SEALED_MAX);
+}
+
+/* A router has the secret's new line first, another one not yet: each shows the key of its first. */
+Test(contact_http, what_signs_is_the_key_that_the_browser_subscribed_with)
+{
+    static const char of[] = "{\"push_key\":\"%s\",%s";
+    char body[1000], plain[CONTACT_PLAIN_MAX];
+
+    routers_push();
+    w.r->keys.token.has_other = true;
+    memset(w.r->keys.other_contact, 9, sizeof(w.r->keys.other_contact));
+    cr_assert_eq(web_push_key_of(&w.r->other_push, w.r->keys.other_contact), 0);
+    snprintf(body, sizeof(body), of, w.r->other_push.text, SUBSCRIPTION("push.example") + 1);
+    cr_assert_eq(put_contact(body), 204);
+    cr_expect_eq(contact_open(&w.r->keys, w.contact_bytes, w.contact.n_sealed, plain), 1);
+    cr_expect_eq(contact_way(plain), CONTACT_PUSHED);
+    snprintf(body, sizeof(body), of, w.r->push.text, SUBSCRIPTION("push.example") + 1);
+    cr_assert_eq(put_contact(body), 204);
+    cr_expect_eq(contact_open(&w.r->keys, w.contact_bytes, w.contact.n_sealed, plain), 0);
+    snprintf(body, sizeof(body), of, w.r->other_push.text, SUBSCRIPTION("push.example") + 1);
+    w.r->keys.token.has_other = false;
+    cr_assert_eq(put_contact(body), 400);
+    cr_expect_str_eq(str("detail"), "contact is no push subscription: push_key is not this queue's (any more): load the page again");
+    cr_assert_eq(put_contact("{\"contact\":\"x\",\"push_key\":\"B\"}"), 400);
+    cr_expect_str_eq(str("detail"), "push_key must be the key with which the browser subscribed: 87 characters");
+    cr_assert_eq(put_contact("{\"contact\":\"x\"}"), 204);
+}
+
 /* The cluster's secret is changed in three steps (old first, new first, new alone) while people wait. */
 Test(contact_http, what_the_other_secret_sealed_can_be_read)
 {
     struct cluster_keys was = w.r->keys, is = w.r->keys;
-    char plain[TOKEN_TEXT_LEN + CONTACT_MAX + 1];
+    struct contact_in anna = { .text = { (char *)(uintptr_t)"\"anna\"", 6 } };
+    char plain[CONTACT_PLAIN_MAX];
     uint8_t sealed[CONTACT_SEALED_MAX];
     char token[TOKEN_TEXT_LEN + 1];
     uint16_t n;
@@ -171,13 +297,13 @@ Test(contact_http, what_the_other_secret_sealed_can_be_read)
     is.token.has_other = true;
     memcpy(is.other_contact, was.contact, sizeof(is.other_contact));
     memset(is.contact, 7, sizeof(is.contact));
-    n = contact_seal(&was, token, "\"anna\"", 6, sealed);
+    n = contact_seal(&was, token, &anna, sealed);
     cr_assert_eq(contact_open(&is, sealed, n, plain), 1);
     cr_expect_str_eq(plain + TOKEN_TEXT_LEN, "\"anna\"");
     cr_expect_eq(contact_open(&is, sealed, (size_t)n - 7, plain), SQ_EAUTH, "as short as none is");
     is.token.has_other = false;
     cr_expect_eq(contact_open(&is, sealed, n, plain), SQ_EAUTH, "that secret is gone");
-    n = contact_seal(&is, token, "1", 1, sealed);
+    n = contact_seal(&is, token, &anna, sealed);
     cr_expect_eq(contact_open(&was, sealed, n, plain), SQ_EAUTH, "a router that has not got the new one yet");
 }
 

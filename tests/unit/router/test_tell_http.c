@@ -75,7 +75,7 @@ Test(tell_http, a_page_has_what_its_queue_names_and_no_more)
 
 Test(tell_http, what_is_written_is_the_tickets_contact)
 {
-    char plain[TOKEN_TEXT_LEN + CONTACT_MAX + 1];
+    char plain[CONTACT_PLAIN_MAX];
 
     page_has(NULL, TURN_FIELD_EMAIL);
     cr_assert_eq(ask("POST", "/q/login/tell", "return=%2Fx&contact=a%22b%40example.org"), 303);

@@ -6,11 +6,14 @@ static struct heard {
     uint32_t n;
     struct msg_turn last;
     char sealed[CONTACT_SEALED_MAX + 1];
+    char why[200]; /* a move was given up */
 } heard;
 
 static void hear(void *ctx, const struct rig_wire *w, const struct msg *m)
 {
     (void)ctx;
+    if (m->type == MSG_MOVE_STATUS && m->move_status.why != NULL && heard.why[0] == '\0')
+        snprintf(heard.why, sizeof(heard.why), "%s", m->move_status.why);
     if (m->type != MSG_TURN)
         return;
     cr_assert_eq(w->peer, RIG_ROUTER);
@@ -387,5 +390,158 @@ Test(turn, without_a_router_it_waits)
     rig_up(r, 0, RIG_ROUTER, RPC_ROUTER, "rt");
     rig_run(r, 100);
     cr_assert_eq(heard.n, 1);
+    rig_free(r);
+}
+
+/* ---- long ones: subscriptions of some browsers ---------------------------------------------------------- */
+
+static const char *of_bytes(uint32_t n)
+{
+    static char text[CONTACT_SEALED_MAX + 1];
+
+    memset(text, 'x', n);
+    text[n] = '\0';
+    return text;
+}
+
+Test(turn, a_queue_has_so_many_bytes_and_no_more)
+{
+    struct rig *r = rig_new(1, 1u << 20);
+    uint32_t most = QUEUE_CONTACT_BYTES / CONTACT_SEALED_MAX, rest = QUEUE_CONTACT_BYTES % CONTACT_SEALED_MAX;
+
+    rig_open(r, 0, 1, OPEN_TAIL, most + 10, 0);
+    rig_join(r, 0, 1, most + 5);
+    for (uint32_t i = 0; i < most; i++)
+        cr_assert_eq(contact(r, i, of_bytes(CONTACT_SEALED_MAX), 1).state, CONTACT_OK, "%u", i);
+    cr_expect_eq(contact(r, most, of_bytes(rest + 1), 1).state, CONTACT_FULL);
+    cr_expect_eq(contact(r, most, of_bytes(rest), 1).state, CONTACT_OK);
+    cr_expect_eq(contact(r, most + 1, "x", 1).state, CONTACT_FULL);
+    cr_expect_eq(contact(r, 3, of_bytes(CONTACT_SEALED_MAX - 1), 1).state, CONTACT_OK, "a shorter one in its place");
+    cr_expect_eq(contact(r, 3, of_bytes(CONTACT_SEALED_MAX), 1).state, CONTACT_OK, "and as before");
+    cr_expect_eq(contact(r, most, of_bytes(rest + 1), 1).state, CONTACT_FULL, "but no longer one");
+    rig_leave(r, 0, 1, 4);
+    cr_expect_eq(contact(r, most + 1, of_bytes(CONTACT_SEALED_MAX), 1).state, CONTACT_OK, "its bytes went with it");
+    rig_pop(r, 0, 1, 1, 1);
+    rig_run(r, 100);
+    told(r, 0, true, 0);
+    cr_expect_eq(contact(r, most + 2, of_bytes(CONTACT_SEALED_MAX), 1).state, CONTACT_OK, "and of who was told");
+    cr_expect_eq(contact(r, most + 3, "x", 1).state, CONTACT_FULL);
+    rig_free(r);
+}
+
+static void router_speaks(struct rig *r, uint32_t version)
+{
+    rig_down(r, 0, RIG_ROUTER);
+    rig_up_speaks(r, 0, RIG_ROUTER, RPC_ROUTER, "rt", version);
+}
+
+/* A rolling change: what an older router would not read is for another one. */
+Test(turn, an_older_router_gets_no_long_one)
+{
+    struct rig *r = world(NULL);
+
+    (void)contact(r, 0, of_bytes(CONTACT_SEALED_1), 20000);
+    (void)contact(r, 1, of_bytes(CONTACT_SEALED_1 + 1), 20000);
+    router_speaks(r, 1);
+    rig_pop(r, 0, 1, 1, 2);
+    rig_run(r, 3000);
+    cr_assert_eq(heard.n, 1);
+    cr_expect(heard.last.number == 0 && heard.last.n_sealed == CONTACT_SEALED_1);
+    told(r, 0, true, 0);
+    router_speaks(r, 2);
+    rig_run(r, 100);
+    cr_assert_eq(heard.n, 2, "upgraded");
+    cr_expect(heard.last.number == 1 && heard.last.n_sealed == CONTACT_SEALED_1 + 1);
+    rig_free(r);
+}
+
+#define LONG (XFER_CONTACT_MAX + 7)
+
+/* Segment 2 of the second node, whose people have contacts of so many bytes; the first node speaks this version. */
+static struct rig *two_nodes(uint32_t bytes, uint32_t version)
+{
+    struct rig *r = rig_new(2, 1u << 20);
+    struct contact_req q = { .seg = 2, .claim_ms = 20000, .n_sealed = (uint16_t)bytes,
+                             .sealed = (const uint8_t *)of_bytes(bytes) };
+    struct contact_ans a;
+
+    memset(&heard, 0, sizeof(heard));
+    r->hear = hear;
+    r->ttl_s = 60;
+    rig_open(r, 0, 1, OPEN_TAIL, 1000, 0);
+    rig_open(r, 1, 2, OPEN_TAIL, 1000, 0);
+    rig_join(r, 1, 2, LONG);
+    for (q.number = 0; q.number < LONG; q.number++)
+        segtab_contact(r->t[1], r->now, &q, 1, &a);
+    rig_up(r, 0, RIG_PEER, RPC_SEGMENT, "node1");
+    rig_up_speaks(r, 1, RIG_PEER, RPC_SEGMENT, "node0", version);
+    r->linked = true;
+    rig_pump(r, UINT32_MAX);
+    rig_order(r, 0, (struct msg){ .type = MSG_SEG_SEAL, .seg_seal = { .epoch = 1, .seg = 1 } });
+    rig_order(r, 1, (struct msg){ .type = MSG_SEG_SEAL, .seg_seal = { .epoch = 1, .seg = 2 } });
+    return r;
+}
+
+static void give(struct rig *r, uint32_t bytes)
+{
+    struct contact_req q = { .seg = 2, .number = 5, .claim_ms = 1, .n_sealed = (uint16_t)bytes,
+                             .sealed = (const uint8_t *)of_bytes(bytes) };
+    struct contact_ans a;
+
+    segtab_contact(r->t[1], r->now, &q, 1, &a);
+    cr_assert_eq(a.state, CONTACT_OK);
+}
+
+/* meanwhile: one gets a contact of so many bytes while it is copied. */
+static bool moves(struct rig *r, uint64_t move, uint32_t meanwhile)
+{
+    struct msg end = { .type = MSG_MOVE_END, .move_end = { r->epoch, move, 2, 1, true } };
+
+    heard.why[0] = '\0';
+    rig_order(r, 0, (struct msg){ .type = MSG_MOVE_IN, .move_in = { 1, move, 2, 1, LONG } });
+    rig_order_as(r, 1, RIG_MNG, (struct msg){ .type = MSG_MOVE_OUT, .move_out = { 1, move, 2, 1, "node0", "127.0.0.1:1" } });
+    if (meanwhile > 0)
+        give(r, meanwhile);
+    rig_run(r, 1000);
+    if (heard.why[0] == '\0') {
+        rig_order(r, 0, end);
+        rig_order(r, 1, end);
+        return true;
+    }
+    end.move_end.commit = false;
+    rig_order(r, 0, end);
+    rig_order(r, 1, end);
+    return false;
+}
+
+Test(turn, a_move_takes_the_longest_along)
+{
+    struct rig *r = two_nodes(CONTACT_SEALED_MAX, 2);
+
+    cr_assert(moves(r, 1, CONTACT_SEALED_MAX), "%s", heard.why);
+    cr_expect_eq(count(r).contacts, LONG);
+    rig_pop(r, 0, 1, 1, 1);
+    rig_run(r, 100);
+    cr_assert_eq(heard.n, 1);
+    cr_expect(heard.last.seg == 2 && heard.last.number == 0 && heard.last.n_sealed == CONTACT_SEALED_MAX);
+    rig_free(r);
+}
+
+/* They would be forgotten there, or end the link. */
+Test(turn, an_older_node_is_given_no_segment_with_long_ones)
+{
+    struct rig *r = two_nodes(CONTACT_SEALED_1, 1);
+
+    give(r, CONTACT_SEALED_1 + 1);
+    cr_assert_not(moves(r, 1, 0));
+    cr_expect_str_eq(heard.why, "the target's node is of an older release, and takes contacts of 512 bytes at most");
+    cr_expect_eq(rig_poll(r, 1, 2, 0).state, PLACE_WAITING, "where they were");
+    give(r, CONTACT_SEALED_1);
+    cr_assert_not(moves(r, 2, CONTACT_SEALED_1 + 1), "it came after the copy had begun");
+    cr_expect_str_eq(heard.why, "the target's node is of an older release, and takes contacts of 512 bytes at most");
+    cr_expect_eq(rig_poll(r, 1, 2, 0).state, PLACE_WAITING);
+    give(r, CONTACT_SEALED_1);
+    cr_assert(moves(r, 3, CONTACT_SEALED_1), "%s", heard.why);
+    cr_expect_eq(count(r).contacts, LONG);
     rig_free(r);
 }

@@ -19,7 +19,7 @@
 #ifndef SEGQ_ROUTER_CALLS_DEVICE_H
 #define SEGQ_ROUTER_CALLS_DEVICE_H
 
-#include "router/api/json_body.h"
+#include "router/api/request.h"
 #include "router/gate/proof.h"
 #include "router/links/flows.h"
 

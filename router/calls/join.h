@@ -6,7 +6,6 @@
 #ifndef SEGQ_ROUTER_JOIN_H
 #define SEGQ_ROUTER_JOIN_H
 
-#include "router/api/json_body.h"
 #include "router/api/request.h"
 #include "router/calls/join_key.h"
 #include "router/links/flows.h"
@@ -30,7 +29,7 @@ SQ_CHECK bool join_may_replace(const struct router *r, const struct http_req *q,
 /* ---- permits: tickets of a line of people, in the words of tasks ----
  *   POST /v1/queues/{queue}/tasks  with "kind":"permit": a join
  *   GET, DELETE /v1/tasks/{task}   of a ticket's token: a poll, a leave
- * The body has what a join's has (json_body.h), and
+ * The body has what a join's has (request.h), and
  *   kind  "permit"; without it the body is a task's
  *   htm, htu  method and path that the pass shall be good for (common/ticket/bound.h)
  *   use   "once": it is good once

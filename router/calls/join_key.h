@@ -3,7 +3,7 @@
 #ifndef SEGQ_ROUTER_CALLS_JOIN_KEY_H
 #define SEGQ_ROUTER_CALLS_JOIN_KEY_H
 
-#include "router/api/json_body.h"
+#include "router/api/request.h"
 #include "router/state/router.h"
 
 /* An Idempotency-Key that may be one: long enough that nobody guesses it. */

@@ -14,7 +14,7 @@
 #ifndef SEGQ_ROUTER_CALLS_SITE_CHECK_H
 #define SEGQ_ROUTER_CALLS_SITE_CHECK_H
 
-#include "router/api/json_body.h"
+#include "router/api/request.h"
 #include "router/links/flows.h"
 #include "router/state/router.h"
 

@@ -2,6 +2,7 @@
 #ifndef SEGQ_ROUTER_SERVICE_H
 #define SEGQ_ROUTER_SERVICE_H
 
+#include "router/gate/crawlers.h"
 #include "router/state/router.h"
 
 /* cfg: stays the caller's, is read again at router_reload(). */
@@ -12,5 +13,15 @@ void router_free(struct router *r); /* NULL is fine */
 void router_drain(struct router *r, ev_fn done, void *arg);
 /* HUP: r->cfg was read again. */
 void router_reload(struct router *r);
+
+/* Asks name servers for crawlers.h. Shell. */
+
+struct ev;
+struct crawler_names;
+
+/* NULL: no memory. */
+struct crawler_names *crawler_names_new(struct ev *ev);
+void crawler_names_free(struct crawler_names *n);
+struct crawlers *crawler_names_of(struct crawler_names *n); /* n NULL: NULL */
 
 #endif

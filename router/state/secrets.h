@@ -3,9 +3,9 @@
 #ifndef SEGQ_ROUTER_CLAIM_KEYS_H
 #define SEGQ_ROUTER_CLAIM_KEYS_H
 
-#include "router/api/json_body.h"
-#include "router/state/cfg.h"
+#include "router/api/request.h"
 #include "router/flow/routes.h"
+#include "router/state/cfg.h"
 
 struct claim_ring { /* zeroed = no keys */
     struct claim_key *key; /* owned */

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "router/state/router.h"
 #include "common/submit/callback.h"
-#include "router/task_api/tenant.h"
+#include "router/state/router.h"
+#include "router/task_api/rights.h"
 
 struct task_call *call_new(struct tasking *t, struct httpd_req *req, uint32_t n, size_t bytes,
                            msec_t wait_ms, call_done done)

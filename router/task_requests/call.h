@@ -140,7 +140,7 @@ struct task_call {
     struct notice_of notice; /* node 0: it is none */
     struct call_more *more; /* owned: what its own memory has no room for */
     struct msg_task_take next; /* SETTLE, TAKE of strays: taken once that is done; queue NULL: nothing */
-    uint32_t place;         /* TAKE: of which pool of the queue; 0: its own (strays.h) */
+    uint32_t place;         /* TAKE: of which pool of the queue; 0: its own (tasking.h) */
     struct take_many *many; /* owned; TAKE: of several queues; else NULL */
     void (*many_free)(struct take_many *m);
     row_done each;          /* each row has its answer; NULL: nobody asks */

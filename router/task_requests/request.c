@@ -7,16 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "router/state/router.h"
+#include "common/submit/body.h"
 #include "common/task/queue_name.h"
 #include "common/ticket/task_token.h"
-#include "common/submit/body.h"
-#include "router/task_api/call_cost.h"
-#include "router/task_api/raw_body.h"
+#include "router/state/router.h"
+#include "router/task_api/call_route.h"
+#include "router/task_api/request_body.h"
 #include "router/task_requests/ask.h"
-#include "router/task_requests/feed.h"
-#include "router/task_requests/group.h"
-#include "router/task_requests/schedule.h"
+#include "router/task_requests/queue_calls.h"
 #include "router/task_requests/single_task.h"
 #include "router/task_requests/submit.h"
 #include "router/task_requests/take_many.h"

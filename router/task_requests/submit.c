@@ -4,14 +4,14 @@
 #include <assert.h>
 #include <string.h>
 
+#include "common/submit/body.h"
 #include "common/task/call.h"
 #include "common/task/window.h"
 #include "router/state/router.h"
-#include "common/submit/body.h"
-#include "router/task_api/call_cost.h"
+#include "router/task_api/call_route.h"
 #include "router/task_api/look.h"
 #include "router/task_api/path.h"
-#include "router/task_api/raw_body.h"
+#include "router/task_api/request_body.h"
 #include "router/task_api/rights.h"
 #include "router/task_requests/ask.h"
 #include "router/task_requests/call.h"

@@ -7,9 +7,9 @@
 
 #include "common/task/queue_name.h"
 #include "router/state/router.h"
-#include "router/task_api/take_body.h"
+#include "router/task_api/request_body.h"
 #include "router/task_requests/ask.h"
-#include "router/task_requests/strays.h"
+#include "router/task_requests/tasking.h"
 
 #define SOURCES_MAX (2 * TAKE_QUEUES_MAX)
 #define ANSWERS_MAX (3 * SOURCES_MAX) /* two rounds, and the wait */
@@ -25,7 +25,7 @@ struct given { /* an answer that had tasks */
 
 struct source { /* is asked */
     uint8_t queue;  /* index */
-    part_no stray;  /* 0: that of the queue; else a partition with strays of it (strays.h) */
+    part_no stray;  /* 0: that of the queue; else a partition with strays of it (tasking.h) */
 };
 
 struct take_many {

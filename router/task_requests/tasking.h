@@ -2,19 +2,17 @@
  * way: data, its beginning and end, and the maps that come. Shell.
  *
  *   request.h      who may ask, and the file that does it: submit.c, work.c, take_many.c,
- *                  single_task.c, schedule.c
- *   strays.h       tasks in another pool than their queue's
+ *                  single_task.c, queue_calls.c
  *   call.h         an HTTP request, and its questions
  *   ask.h          a question's way to a node, waits, time limits; what nobody waits for; clients
  *                  who go meanwhile
  *   long_answer.h  answers that are longer than a look: passed on piece by piece
  *   upload.h       large bodies of calls: passed on piece by piece
  *   submission.h   what a submission carries, and tasks behind it
- *   group.h        groups of tasks
  *   passing.h      answers that are passed on while they come
  *   progress.h     places that are told to callers in line
  *   watch.h        events of a task, on an open connection
- *   feed.h         and of a queue
+ *   queue_calls.h  groups, schedules and events of a queue
  *   task_link.h    links to task nodes: frames out and in
  *   notice.h       what nodes say by themselves: ends, next tasks of chains */
 #ifndef SEGQ_ROUTER_TASKING_H
@@ -36,7 +34,7 @@
 
 struct task_link;
 
-struct stray_asked { /* strays.h: not again until then */
+struct stray_asked { /* ask.h: not again until then */
     uint64_t hash; /* hash of queue and partition */
     msec_t until;
 };
@@ -86,7 +84,7 @@ struct tasking {
     msec_t farewell_limit;
     uint64_t next_rid;
     uint32_t turn[TASK_TURNS]; /* takes from several queues: with which each begins; by the hash of their list */
-    struct stray_asked strays[STRAYS_ENTRIES]; /* by hash */
+    struct stray_asked strays[STRAYS_ENTRIES]; /* by hash; strays_next() */
     struct buf form; /* texts of the call being read */
     struct buf then; /* and what is behind it (submission.h) */
     union { /* rows of the request being read, of the frame being made */

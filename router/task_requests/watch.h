@@ -65,7 +65,7 @@ void watch_judged(struct watch *w, uint8_t problem, const char *why);
 void watches_drain(struct tasking *t);
 void watches_free(struct tasking *t);
 
-/* ---- for feed.c, too ---- */
+/* ---- for queue_calls.c, too ---- */
 
 /* NULL: not here, or not now: watch_refuse(). */
 struct watch *watch_new(struct tasking *t, const struct task_asked *x);

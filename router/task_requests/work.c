@@ -4,13 +4,13 @@
 #include <assert.h>
 #include <string.h>
 
+#include "common/submit/callback.h"
 #include "common/task/payload.h"
 #include "common/task/queue_name.h"
 #include "router/state/router.h"
-#include "common/submit/callback.h"
 #include "router/task_requests/ask.h"
 #include "router/task_requests/call.h"
-#include "router/task_requests/strays.h"
+#include "router/task_requests/tasking.h"
 
 #define ROOM 8 /* ends of texts */
 #define OF_A_TAKE       (WITH(N) | WITH(LEASE) | WITH(WAIT))

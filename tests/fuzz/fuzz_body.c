@@ -1,4 +1,4 @@
-/* fuzz_body.c: to whatever is posted json_body.c answers with a sound join_body or a reason. What
+/* fuzz_body.c: to whatever is posted request.c answers with a sound join_body or a reason. What
  * jansson takes for an object is refused for a member of ours only, or since it has too many
  * others; what it does not take is refused, but for numbers that are too large for it, and half a
  * surrogate pair within what is passed over. */
@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/base/json_in.h"
-#include "router/api/json_body.h"
+#include "router/api/request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

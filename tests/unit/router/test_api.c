@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "router/api/json_body.h"
-
 /* ---- routing ---- */
 
 static struct api_req route(enum http_method m, const char *path)

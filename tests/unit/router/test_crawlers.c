@@ -1,5 +1,5 @@
 /* test_crawlers.c: who is the crawler that it says to be, by a name server in the test's own loop. */
-#include "router/service/crawler_names.h"
+#include "router/service/service.h"
 
 #include "tests/lib/dnsrig.h"
 

@@ -48,7 +48,7 @@ Test(take_many, what_is_there_is_divided)
     cr_expect_eq(node.given_back, 0, "nothing was taken that was too much");
 }
 
-/* Tasks of ride/7 that were in line as it got a pool of its own (strays.h). */
+/* Tasks of ride/7 that were in line as it got a pool of its own (strays_next()). */
 Test(take_many, strays_of_a_queue_are_taken_too)
 {
     submit("ride/7", 2);

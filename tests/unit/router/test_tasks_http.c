@@ -347,7 +347,7 @@ Test(tasks_http, an_ack_takes_the_next)
     cr_expect_eq(w.r->tasking->calls.n, 0);
 }
 
-/* ---- tasks in another pool than their queue's (strays.h) ----------------------------------- */
+/* ---- tasks in another pool than their queue's (strays_next()) ----------------------------------- */
 
 static int take_7(const char *body)
 {

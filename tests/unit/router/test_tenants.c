@@ -1,5 +1,5 @@
 /* test_tenants.c: tokens of tenants: their words in the file, what they may, and calls that wait. */
-#include "router/task_api/tenant.h"
+#include "router/task_api/rights.h"
 
 #include "router/task_requests/request.h"
 #include "tests/lib/taskhttprig.h"

@@ -1,6 +1,6 @@
 /* test_watch_http.c: GET /v1/tasks/{task}/events and POST .../progress through a whole router, as clients see
  * them; what becomes of a stream when its node, its client, or its router goes. */
-#include "router/task_requests/feed.h"
+#include "router/task_requests/queue_calls.h"
 #include "router/task_requests/watch.h"
 #include "tests/lib/taskhttprig.h"
 
@@ -549,7 +549,7 @@ Test(watch_http, takes_of_a_token_that_goes_end_and_those_of_another_do_not)
     UNTIL(came("{\"tasks\":[{\"task\":"));
 }
 
-/* The file is read while the take asks for strays (strays.h): it takes what is there, and waits for nothing. */
+/* The file is read while the take asks for strays (strays_next()): it takes what is there, and waits for nothing. */
 Test(watch_http, a_take_that_has_not_come_to_its_wait_does_not_wait)
 {
     static const char *const body[] = { "{\"wait\":\"60s\"}", "{\"wait\":\"60s\",\"queues\":[\"ride/7\"]}" };

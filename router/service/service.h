@@ -1,4 +1,4 @@
-/* service.h: a router's parts put together, and taken apart. Shell. */
+/* service.h: a router's parts put together, and taken apart; and who asks name servers for it. Shell. */
 #ifndef SEGQ_ROUTER_SERVICE_H
 #define SEGQ_ROUTER_SERVICE_H
 
@@ -14,7 +14,7 @@ void router_drain(struct router *r, ev_fn done, void *arg);
 /* HUP: r->cfg was read again. */
 void router_reload(struct router *r);
 
-/* Asks name servers for crawlers.h. Shell. */
+/* Asks name servers for crawlers.h. */
 
 struct ev;
 struct crawler_names;

@@ -3,7 +3,7 @@
  * A line is one JSON object; proto/PROTOCOL.md section 10a says what its members mean. It
  * begins with the time, so that lines can be sorted as text, and names the ticket as
  * `"ticket":"<segment>-<number>"`, which occurs nowhere else: what is escaped has no bare
- * quotes. So looking for a ticket needs no JSON parser (audit_find.h). */
+ * quotes. So looking for a ticket needs no JSON parser (audit.h). */
 #ifndef SEGQ_SEG_AUDIT_AUDIT_LINE_H
 #define SEGQ_SEG_AUDIT_AUDIT_LINE_H
 

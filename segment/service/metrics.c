@@ -5,7 +5,7 @@
 #include "common/journal/keeper.h"
 #include "common/node/node.h"
 #include "common/supervisor/metrics_process.h"
-#include "segment/service/frames.h"
+#include "segment/service/service.h"
 
 #define ROW(name, kind, member, help) METRIC_ROW("segq_segment_" name, kind, ROW_OF, member, help)
 

@@ -4,16 +4,16 @@
 #ifndef SEGQ_CALLS_H
 #define SEGQ_CALLS_H
 
+#include "common/base/buf.h"
 #include "common/base/err.h"
 #include "common/base/list.h"
 #include "common/base/map.h"
-#include "common/base/buf.h"
 #include "common/task/state.h"
 #include "common/task/window.h"
 #include "common/ticket/task_token.h"
 #include "common/wire/msg_task_manager.h"
 #include "task/calls/endpoint.h"
-#include "task/calls/usage.h"
+#include "task/calls/verdict.h"
 
 #define CALL_WHY_MAX 128 /* with a 0 */
 

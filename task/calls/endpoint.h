@@ -1,5 +1,5 @@
 /* endpoint.h: an endpoint that a node calls, or one of its targets: definition, state, rate and ramp. Pure.
- * Which calls it lets begin: endpoint_lets.h. */
+ * What of it outlives a restart: below. Which calls it lets begin: endpoint_lets.h. */
 #ifndef SEGQ_CALLS_ENDPOINT_H
 #define SEGQ_CALLS_ENDPOINT_H
 
@@ -12,6 +12,7 @@
 #include "task/calls/told.h"
 #include "task/calls/verdict.h"
 #include "task/containers/rate.h"
+#include "task/store/record.h"
 
 struct endpoint_counts { /* ever */
     uint64_t sent, succeeded, failed, ms; /* failed: the target was not well */
@@ -28,7 +29,7 @@ struct endpoint { /* or one of its targets */
     struct list_node in_of;
     msec_t aside;        /* a target: others go first until then */
     int64_t credit;      /* a target: target_pick.h */
-    uint64_t url_hash;   /* a target: affinity.h */
+    uint64_t url_hash;   /* a target: target_pick.h */
     uint64_t lacked;     /* calls that wanted a slot, or a rate, of this node, and found none, */
     msec_t lacked_at;    /* within a second from then on */
     char name[TASK_NAME_MAX + 1];
@@ -74,6 +75,8 @@ bool endpoint_is_over(const struct endpoint *ep);
 /* Frees it. It must be over, and nobody may have it. */
 void endpoints_forget(struct list *all, struct endpoint *ep);
 struct endpoint *endpoints_find(const struct list *all, const char *name); /* NULL */
+/* Hashes n bytes, the same on every machine; never 0. */
+uint64_t affinity_hash(const char *p, size_t n);
 
 /* Rate of its definition; stretched on the ramp. */
 struct rate endpoint_rate(const struct endpoint *ep);
@@ -90,5 +93,32 @@ static inline uint64_t endpoint_held(const struct endpoint *ep)
 
 #define each_endpoint(all, ep) list_each_of(all, struct endpoint, in, ep)
 #define each_target_of(ep, x)  list_each_of(&(ep)->targets, struct endpoint, in_of, x)
+
+/* Levels: what rates in units of endpoints have left at a node, over a restart.
+ *
+ * A turn in which a bucket changed writes its level down (QUOTA), in the same group as the records of the
+ * calls that took it; so it is exact to a unit, and nothing else of the journal is reckoned. A node that is
+ * started anew goes on from there with what came in meanwhile, by its part of then, if the manager says that
+ * it has kept that part for it (unit_kept of ENDPOINT): else others may have had it, and buckets are empty.
+ * So they are with a shared store, which has nothing of the node itself. */
+
+/* Puts the records of all levels, or of those that have changed since this was asked; clock: a record with
+ * the moment (CLOCK has the same members). read: those that levels_read() has, and no manager has told yet. */
+typedef void (*level_put)(void *ctx, const struct trec *r);
+void levels_changed(struct list *endpoints, const struct trec *clock, msec_t now, level_put put, void *ctx);
+void levels_all(const struct list *endpoints, const struct list *read, const struct trec *clock, msec_t now,
+                level_put put, void *ctx);
+/* Applies a record. 0, SQ_EPROTO, SQ_ENOMEM. */
+SQ_CHECK int levels_read(struct list *read, const struct trec *r);
+/* The one of this endpoint; NULL: there is none. */
+const struct trec *levels_find(const struct list *read, const char *name);
+/* Goes on from a level that is so old; where unit_kept of m is too little, it counts for nothing. */
+void levels_resume(struct endpoint *ep, const struct trec *r, const struct msg_endpoint *m, msec_t away, msec_t now);
+/* Follows what the manager says of calendar windows; is_new: of what it gave before, that is left which the record
+ * of before (or NULL) says. ahead: as in quota_windows. */
+void levels_follow(struct endpoint *ep, bool is_new, const struct trec *r, const struct msg_endpoint *m, msec_t ahead,
+                   msec_t now);
+void levels_forget(struct list *read, const struct trec *r);
+void levels_forget_all(struct list *read);
 
 #endif

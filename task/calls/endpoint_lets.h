@@ -17,7 +17,7 @@
  *
  * Where it has several targets (ENDPOINT.targets), each is a struct endpoint of its own, "gen#3", with
  * slots, Retry-After, breaker, adaptive limit, readings and ramp; rate, pause, a bound of all slots, and the
- * budget of retries are the endpoint's. target_pick.h says which one a call goes to, affinity.h that of a key.
+ * budget of retries are the endpoint's. target_pick.h says which one a call goes to, target_pick.h that of a key.
  * A call for which no connection could be made goes to another one at once, if one lets it.
  *
  * A probe by hand goes beyond the last three of them. Retries have a budget (throttle.h). Times are

@@ -1,10 +1,10 @@
 /* quota.h: what rates in units let an endpoint begin at this node. Pure, no memory.
  *
- * A node has a part of each rate, and a bucket for it (units.h): a call begins when each of them has its
+ * A node has a part of each rate, and a bucket for it (rate.h): a call begins when each of them has its
  * cost. One of more units than go into a bucket waits while that fills beyond its room, up to what the call
  * needs, and nothing else begins meanwhile: so it runs, alone and in its turn, and nothing is owed that a node
  * would forget when it is killed. Buckets begin empty, or with what they had before a restart
- * (levels.h). What is in one stays, in units, when the part changes.
+ * (endpoint.h). What is in one stays, in units, when the part changes.
  *
  * A rate with a window of the calendar has a purse in place of a bucket: the node has what the manager gave
  * it of the window (common/recur/meter.h).
@@ -16,7 +16,7 @@
 
 #include "common/recur/meter.h"
 #include "common/wire/msg_task_manager.h"
-#include "task/containers/units.h"
+#include "task/containers/rate.h"
 
 #define QUOTA_ANY UINT64_MAX
 

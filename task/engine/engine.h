@@ -24,11 +24,9 @@
 #include "task/engine/pool.h"
 #include "task/keys/tree.h"
 #include "task/store/attempts.h"
-#include "task/store/chains.h"
+#include "task/store/extras.h"
 #include "task/store/feeds.h"
 #include "task/store/names.h"
-#include "task/store/offers.h"
-#include "task/store/owns.h"
 #include "task/store/record.h"
 
 struct tqueue { /* present while it has tasks */

@@ -1,4 +1,4 @@
-/* submit.h: a task is accepted. Pure. */
+/* submit.h: a task is accepted, perhaps into several queues. Pure. */
 #ifndef SEGQ_TASK_SUBMIT_H
 #define SEGQ_TASK_SUBMIT_H
 
@@ -24,8 +24,8 @@ struct submit { /* texts are borrowed; n 0: none */
     uint8_t priority;
     struct task_own own; /* all 0: nothing */
     struct trec_text group; /* group of its queue; n 0: none */
-    struct trec_text offer; /* further queues in which it stands (offer.h): "b,c" */
-    struct trec_text then; /* submitted when it succeeds (task/store/chains.h) */
+    struct trec_text offer; /* further queues in which it stands (submit.h): "b,c" */
+    struct trec_text then; /* submitted when it succeeds (task/store/extras.h) */
     part_no after_part;    /* partition, */
     task_no after_no;      /* and number of the task of which it came; 0: of none */
     msec_t delay_ms;   /* 0: none */
@@ -42,5 +42,29 @@ SQ_CHECK int engine_chain(struct engine *e, task_no no, const struct chain *is);
 /* The task that a name means now; 0: none. */
 task_no engine_named(const struct engine *e, const struct trec_text *queue,
                      const struct trec_text *name);
+
+/* A task that stands in several queues of its pool: the first worker who takes it has it, and in that
+ * moment it stands in none of the others (places.h). */
+
+/* The next name of "b,c", which goes on behind it; n 0: there is none. */
+struct trec_text offer_next(struct trec_text *list);
+/* Finds the task for which the slot stands in a line: it starts there. */
+task_slot offer_take(struct engine *e, task_slot place);
+
+static inline bool submit_starts_at_once(const struct engine *e, const struct submit *s)
+{
+    return s->delay_ms == 0 && s->at_wall_ms <= e->wall_at;
+}
+
+/* Where nothing waits there is room for any that may start at once: what is larger than the bound would never get
+ * in. One that waits for its time would shut the queue to all others until then; behind a task it was accepted
+ * already, and comes in. */
+static inline bool submit_fits_units(const struct engine *e, const struct pool *p, uint64_t there, const struct submit *s)
+{
+    uint64_t most = p->rules.max_waiting_units;
+    bool may = submit_starts_at_once(e, s) || s->after_no != 0;
+
+    return most == 0 || (there == 0 && may) || there + own_cost(&s->own) <= most;
+}
 
 #endif

@@ -1,5 +1,5 @@
 /* worker.h: workers take tasks, each with a lease, and say of those that they have: done, not done,
- * still at it. Pure.
+ * still at it; and which tasks they would be given next. Pure.
  *
  * The lease must be the one that the task has now, else SQ_ECONFLICT (it lapsed, and the task
  * is another's, or final), or SQ_EUNKNOWN: there is no such task. SQ_ESTALE: not the owner. */
@@ -89,5 +89,29 @@ SQ_CHECK int engine_progress(struct engine *e, task_no no, uint64_t lease, const
 /* Ends leases of calls that nobody has extended since their start so much earlier, once, and no sooner
  * than so long from now. Those that came by a snapshot stay: it does not say whether somebody has. */
 void engine_shorten_calls(struct engine *e, uint32_t ms);
+
+/* The first tasks of a queue, in the order in which they would start.
+ *
+ * The order is that of engine_take() at this moment, one after another, if nothing else happens: no task
+ * comes, ends or changes, and time stands. It is found by doing that to a trial of the tree (trial.h):
+ * nothing starts.
+ *
+ * What stops the queue as a whole (pause, rate, tasks at once, its pool's limits by metrics) says when
+ * they start, and not in which order: the list goes on as if there was no such limit, and `now` says
+ * how many may start at once. What stops a key holds: its tasks are not in the list while it is closed,
+ * nor those behind the one that closes it. */
+
+#define FIRST_STEPS 40000u /* steps of the tree: less than 10 ms, also where each finds a key that may not */
+
+struct first_tasks {
+    uint32_t waiting; /* tasks in line in the queue */
+    uint32_t n;       /* in the list; at most as many as there was room for */
+    uint32_t now;     /* the first so many may start at once */
+    bool cut;         /* the list ends here since it took FIRST_STEPS */
+};
+
+/* Lists at most `most`. Of a queue that has no task: none. 0 or SQ_ENOMEM. */
+SQ_CHECK int engine_first(struct engine *e, const struct trec_text *queue, uint32_t most, task_no *out,
+                          struct first_tasks *f);
 
 #endif

@@ -6,7 +6,6 @@
 
 #include "common/base/err.h"
 #include "task/keys/buckets.h"
-#include "task/keys/debts.h"
 #include "task/keys/ring.h"
 
 void tree_init(struct tree *t, struct task_store *s, uint32_t max_limiters, msec_t now)

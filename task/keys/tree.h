@@ -11,9 +11,9 @@
  * not empty), and its own line if somebody is in it; the tree's ring has the turns of queues. A
  * ring is gone round by deficit round robin (M. Shreedhar, G. Varghese, 1996): an item is served until
  * it has had `weight` units, then the next; what its last task cost beyond them it owes, and is passed
- * over for as many rounds (debts.h). Where every task costs one it is served `weight` times.
+ * over for as many rounds (ring.h). Where every task costs one it is served `weight` times.
  *
- * Rates in units (units.h) depend on what the next task costs: they close a limiter when its next one
+ * Rates in units (rate.h) depend on what the next task costs: they close a limiter when its next one
  * does not fit (tree_affords()), until it does. So nothing smaller goes before it, and it starts. Where
  * another task may be next (it leaves the line, or one comes to the head of one) they are asked anew.
  *
@@ -36,7 +36,7 @@
 #include "common/base/err.h"
 #include "common/base/map.h"
 #include "common/task/state.h"
-#include "task/containers/units.h"
+#include "task/containers/rate.h"
 #include "task/containers/wheel.h"
 #include "task/keys/line.h"
 #include "task/keys/trial.h"
@@ -63,7 +63,7 @@ struct limiter {
 };
 
 struct unit_bucket { /* beside a limiter, once some rule has rates in units */
-    int64_t tat[UNIT_RATES_MAX]; /* units.h; of a calendar window: units that are taken of the one that is running */
+    int64_t tat[UNIT_RATES_MAX]; /* rate.h; of a calendar window: units that are taken of the one that is running */
     uint32_t needs; /* closed: until so many units pass; 0: until nothing is owed */
     uint8_t window[UNIT_RATES_MAX]; /* windows of the rates of its rule */
     uint8_t odd; /* 1 << rate: what is taken is of a window with an odd number: windows_forget() */
@@ -83,7 +83,7 @@ struct turn {
     uint8_t priority;
     bool strict;    /* line stands while busy */
     bool by_order;
-    uint8_t asleep; /* 1 << item & 1: it is in its ring, and passed over (debts.h) */
+    uint8_t asleep; /* 1 << item & 1: it is in its ring, and passed over (ring.h) */
 };
 
 struct tree {
@@ -160,7 +160,7 @@ void tree_give_up(struct tree *t, task_slot slot);
 void tree_settle(struct tree *t, task_slot slot, uint64_t was, uint64_t used, bool paid, msec_t now);
 
 struct level { /* moments at which buckets of a limiter would be full again */
-    int64_t starts, units[UNIT_RATES_MAX]; /* rate.h, units.h; of a calendar window: units that are taken */
+    int64_t starts, units[UNIT_RATES_MAX]; /* rate.h; of a calendar window: units that are taken */
 };
 /* False: all are full. */
 bool tree_level(const struct tree *t, uint32_t limiter, msec_t now, struct level *l);

@@ -5,8 +5,8 @@
 
 #include "common/base/text.h"
 #include "common/task/call.h"
+#include "task/calls/endpoint.h"
 #include "task/calls/endpoint_lets.h"
-#include "task/calls/levels.h"
 #include "task/calls/target_pick.h"
 #include "task/engine/look.h"
 #include "task/engine/worker.h"

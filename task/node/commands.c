@@ -15,7 +15,6 @@
 #include "task/engine/tqueue.h"
 #include "task/engine/worker.h"
 #include "task/node/body.h"
-#include "task/node/chain.h"
 #include "task/node/following.h"
 #include "task/node/parts.h"
 #include "task/node/portions.h"

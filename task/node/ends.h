@@ -76,7 +76,7 @@ struct notice {
     char text[];         /* a JSON object (archive_line()), without a newline; of a relay: a message TASK_PUT */
 };
 
-/* Hand-overs of chains (chain.h) are a list of their own of the same kind: their numbers begin here. */
+/* Hand-overs of chains (submissions.h) are a list of their own of the same kind: their numbers begin here. */
 #define RELAY_IDS      ((uint64_t)1 << 40)
 
 struct notices {

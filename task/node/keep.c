@@ -8,7 +8,7 @@
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "task/calls/calls.h"
-#include "task/calls/levels.h"
+#include "task/calls/endpoint.h"
 #include "task/engine/change.h"
 #include "task/engine/replay.h"
 #include "task/node/parts.h"

@@ -5,9 +5,9 @@
 
 #include "common/base/err.h"
 #include "task/engine/change.h"
-#include "task/engine/first.h"
 #include "task/engine/look.h"
 #include "task/engine/submit.h"
+#include "task/engine/worker.h"
 #include "task/node/body.h"
 #include "task/node/commands.h"
 #include "task/node/parts.h"

@@ -10,9 +10,9 @@
 #include "task/keys/tree.h"
 #include "task/node/answer.h"
 #include "task/node/calls.h"
-#include "task/node/chain.h"
 #include "task/node/parts.h"
 #include "task/node/portions.h"
+#include "task/node/submissions.h"
 
 #define REPORT_MS   1000
 #define LOOK_SLOTS  65536u /* slots of a partition, each report, in search of the oldest */

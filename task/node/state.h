@@ -16,7 +16,7 @@
  *   part_copy.c  a partition's copy to another node, and from there
  *   keep.c       records into the journal, and out of it
  *   body.c       payloads and results: put, read, copied
- *   chain.c      next tasks of chains
+ *   submissions.c      next tasks of chains
  *   ends.c       tasks that have ended: as lines of JSON, told in another queue
  *   busiest.c    figures of single queues, for /metrics
  *   report.c     what managers are told; ends of tasks, to routers */

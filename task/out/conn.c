@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "common/net/net.h"
-#include "task/out/address.h"
+#include "task/out/trust.h"
 
 static void enter(struct conn *cn, enum conn_state state)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "task/out/address.h"
+#include "task/out/trust.h"
 
 /* libcurl keeps deadlines, but not while a call waits for one of its connections: so much later a
  * call is ended without it. */

@@ -7,10 +7,10 @@
 #include <sys/resource.h>
 
 #include "common/base/text.h"
-#include "task/out/address.h"
-#include "task/out/out_call.h"
 #include "task/out/libcurl.h"
+#include "task/out/out_call.h"
 #include "task/out/plain.h"
+#include "task/out/trust.h"
 
 #define DESCRIPTORS_MAX   65536u /* descriptors that are asked for */
 #define CONNECTIONS_LEAST 64     /* where it cannot be asked */

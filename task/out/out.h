@@ -5,7 +5,7 @@
  *   names       are asked by us (common/net/hosts.h), and libcurl gets addresses alone: so its
  *               resolver, which would need threads, never runs. An answer counts for 5 s, and for
  *               60 s while name servers do not answer
- *   addresses   are checked each time that a connection is made (address.h); with a proxy it is the
+ *   addresses   are checked each time that a connection is made (trust.h); with a proxy it is the
  *               proxy that is reached, and not checked: it is the operator's word
  *   at most once  a request is not sent again if a kept connection dies under it, since the target
  *               may have had it

@@ -10,7 +10,7 @@
 #include "common/base/text.h"
 #include "common/task/call.h"
 #include "task/calls/told.h"
-#include "task/out/address.h"
+#include "task/out/trust.h"
 
 #define SPARE_MAX  256
 #define BUFFER_MAX 4096 /* bytes of a buffer that is kept */

@@ -5,7 +5,7 @@
  *   plain.c     our own client: requests and answers over its connections
  *   conn.c      those connections: opened, kept, closed
  *   libcurl.c   libcurl: sockets, timers, a request's options, its answer
- *   address.c   where a target is: names asked, addresses checked
+ *   trust.c   where a target is: names asked, addresses checked
  *   out_call.c  a request's life; an answer, by either client; the end
  * Each calls only those below it. */
 #ifndef SEGQ_OUT_CALL_H

@@ -9,7 +9,7 @@
 
 #include "common/base/list.h"
 #include "common/base/log.h"
-#include "task/redis/opening.h"
+#include "task/redis/writes.h"
 
 #define LOG_MODULE "redis"
 #define AGAIN_MS   100 /* a command that failed is sent again */

@@ -13,7 +13,7 @@
 #include "task/calls/request.h"
 #include "task/service/endpoint_files.h"
 #include "task/service/long_answers.h"
-#include "task/service/state.h"
+#include "task/service/service.h"
 
 #define LOG_MODULE    "caller"
 #define AGAIN_MS      1000

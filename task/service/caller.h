@@ -12,8 +12,8 @@
 #include "common/base/metrics.h"
 #include "task/calls/calls.h"
 #include "task/out/out.h"
+#include "task/service/polled.h"
 #include "task/service/config.h"
-#include "task/service/target_page.h"
 
 struct msg;
 struct task_service;

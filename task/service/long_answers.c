@@ -8,7 +8,7 @@
 #include "common/base/metrics.h"
 #include "task/bodies/answers.h"
 #include "task/bodies/large.h"
-#include "task/service/state.h"
+#include "task/service/service.h"
 
 #define DIR_MAX 600
 

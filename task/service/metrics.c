@@ -11,7 +11,7 @@
 #include "task/node/busiest.h"
 #include "task/service/caller.h"
 #include "task/service/long_answers.h"
-#include "task/service/state.h"
+#include "task/service/service.h"
 
 #define ROW(name, kind, member, help) METRIC_ROW("segq_task_" name, kind, ROW_OF, member, help)
 

@@ -10,14 +10,17 @@
 #include "common/base/text.h"
 #include "common/base/versions.h"
 #include "common/node/node_peers.h"
+#include "common/recur/zones.h"
+#include "common/task/call.h"
+#include "common/task/queue_name.h"
+#include "common/task/url.h"
 #include "task/bodies/answers.h"
-#include "task/bodies/large.h"
 #include "task/bodies/body_files.h"
+#include "task/bodies/large.h"
+#include "task/node/busiest.h"
 #include "task/node/keep.h"
 #include "task/service/long_answers.h"
 #include "task/service/metrics.h"
-#include "task/service/state.h"
-#include "common/recur/zones.h"
 
 #define CLOCK_EVERY_MS 5 /* at most: a delayed task may be this late */
 /* Bytes that a task can still cost, as a rule among many in one group: two starts, their ends. */

@@ -13,7 +13,7 @@
 #include "common/redis/redis_script.h"
 #include "common/supervisor/program.h"
 #include "task/node/keep.h"
-#include "task/service/state.h"
+#include "task/service/service.h"
 
 #define LOG_MODULE "redis"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/json_in.h"
-#include "task/calls/usage.h"
+#include "task/calls/verdict.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

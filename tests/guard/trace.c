@@ -69,7 +69,7 @@ static void do_rank(struct work *w, uint32_t n)
             w->sink += segq_rank(w->q, w->v[i]);
 }
 
-/* A frame's way through the node, as segment/service/frames.c goes it. */
+/* A frame's way through the node, as segment/service/service.c goes it. */
 static void do_frame(struct work *w, const struct buf *in, enum msg_type type)
 {
     struct seg_now now = { 1000, 1700000000000 };

@@ -22,9 +22,9 @@
 
 #include "tests/lib/moverig.h"
 #undef each_endpoint /* the manager's: those of a node are meant here */
-#include "task/calls/affinity.h"
 #include "task/calls/calls.h"
 #include "task/calls/endpoint_lets.h"
+#include "task/calls/target_pick.h"
 #include "tests/lib/callreaders.h"
 #include "tests/lib/calltarget.h"
 

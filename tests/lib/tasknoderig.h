@@ -15,7 +15,6 @@
 #include "common/net/rpc.h"
 #include "common/wire/codec.h"
 #include "task/service/service.h"
-#include "task/service/state.h"
 
 struct side { /* the other side of a link of the node */
     struct rpc *rpc;

@@ -6,8 +6,8 @@
 
 #include "common/base/err.h"
 #include "task/engine/change.h"
-#include "task/engine/first.h"
 #include "task/engine/look.h"
+#include "task/engine/worker.h"
 #include "tests/lib/tasks/model.h"
 #include "tests/lib/tasks/names.h"
 #include "tests/lib/tasks/operators.h"

@@ -8,7 +8,7 @@
 
 #include "common/base/rng.h"
 #include "common/trail/trail_line.h"
-#include "segment/audit/audit_find.h"
+#include "segment/audit/audit.h"
 
 #define DAY_MS 86400000ll
 

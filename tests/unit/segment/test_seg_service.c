@@ -11,12 +11,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/wire/codec.h"
 #include "common/base/log.h"
 #include "common/net/rpc.h"
-#include "segment/service/pass_cache.h"
+#include "common/wire/codec.h"
 #include "segment/service/service.h"
-#include "segment/service/frames.h"
 
 /* The other side of the node's links. */
 struct side {

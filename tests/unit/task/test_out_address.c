@@ -1,5 +1,5 @@
 /* test_out_address.c: addresses that calls may reach, and URLs of endpoints. */
-#include "task/out/address.h"
+#include "task/out/trust.h"
 
 #include "tests/lib/criterion.h"
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "tests/unit/task/enginerig.h"
 
 #include "common/base/rng.h"
-#include "task/engine/first.h"
+#include "task/engine/worker.h"
 
 #define MOST 100u
 

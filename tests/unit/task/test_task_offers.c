@@ -2,8 +2,8 @@
  * it comes back to where it stood; ends, priorities, counts, lists and feeds are of all of its queues. */
 #include "tests/unit/task/enginerig.h"
 
-#include "task/engine/first.h"
 #include "task/engine/look.h"
+#include "task/engine/worker.h"
 
 static struct submit to(const char *queue, const char *others)
 {

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "task/store/owns.h"
+#include "task/store/extras.h"
 
 Test(own, its_life_its_attempts_and_its_backoff_are_its_own)
 {

@@ -10,7 +10,7 @@
 #include "common/task/call.h"
 #include "common/task/state.h"
 #include "task/bodies/answers.h"
-#include "task/service/state.h"
+#include "task/service/service.h"
 #include "tests/lib/dnsrig.h"
 #include "tests/lib/targetrig.h"
 #include "tests/lib/tasknoderig.h"

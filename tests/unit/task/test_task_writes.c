@@ -7,7 +7,6 @@
 #include <hiredis/hiredis.h>
 
 #include "common/base/rng.h"
-#include "task/redis/opening.h"
 
 #define GROUPS 4096
 #define KIND   4

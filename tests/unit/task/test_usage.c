@@ -1,5 +1,5 @@
 /* test_usage.c: what a call took is read out of its answer, wherever that is cut into pieces. */
-#include "task/calls/usage.h"
+#include "task/calls/verdict.h"
 
 #include "tests/lib/criterion.h"
 #include <stdlib.h>

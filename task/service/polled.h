@@ -1,14 +1,18 @@
-/* estimator.h: asks the operators' own services for waits (task/calls/estimates.h). Shell.
+/* polled.h: what is asked again and again: services for waits, pages of metrics of targets. Shell.
+ *
+ * Operators' own services for waits (task/calls/estimates.h).
  *
  * A question is a POST of JSON, made as calls are: by the same names, and to no address that is not of the
  * public internet but those of `eta_allow`. At most ESTIMATOR_AT_ONCE are under way, of all queues; of a queue
  * one, since it is over before the next is due. An answer is a 200 of at most 4 KiB; a redirect is none. Nobody waits for
  * it: what is told meanwhile is our own estimate. */
-#ifndef SEGQ_TASK_ESTIMATOR_H
-#define SEGQ_TASK_ESTIMATOR_H
+#ifndef SEGQ_POLLED_H
+#define SEGQ_POLLED_H
 
 #include "common/base/buf.h"
+#include "common/base/err.h"
 #include "common/base/list.h"
+#include "task/calls/calls.h"
 #include "task/node/table.h"
 #include "task/out/out.h"
 
@@ -44,5 +48,28 @@ void estimator_fini(struct estimator *e);
 /* Asks what is due. */
 void estimator_tick(struct estimator *e);
 void estimator_metrics(const struct estimator *e, struct buf *b);
+
+/* Reads the page of metrics of a target, again and again, for its readings
+ * (task/calls/pressure.h).
+ *
+ * It is read as calls are made: by the same names, addresses that `allow` lets, authorities, proxy, and with the
+ * secret of `auth`, which the page's host gets anyway; at most one page of a target at a time, and some of all.
+ * What is longer than a megabyte, late, or no 200 is no page. A redirect is none. */
+
+struct target_page;
+struct task_service;
+
+struct target_pages { /* the process's */
+    struct task_service *s; /* ref */
+    uint32_t asked; /* under way */
+};
+
+/* rules: of the endpoint's calls. NULL in *out: the endpoint has no readings. */
+SQ_CHECK int target_page_new(struct target_page **out, struct target_pages *all, struct out *o, struct endpoint *ep,
+                             const struct out_rules *rules, struct err *e);
+/* Asks for it, if it is time. auth: "name: value"; NULL: none. */
+void target_page_look(struct target_page *p, const char *auth);
+/* NULL is fine. What is under way is given up. */
+void target_page_free(struct target_page *p);
 
 #endif

@@ -125,7 +125,7 @@ enum affinity { /* calls with the same one go to the same target; numbers of the
 #define READING_PATH_MAX   255
 #define READING_SAID_MAX   199
 
-/* A value on a page of metrics of each target (task/calls/pressure.h); bounds in thousandths, ENDPOINT_ANY:
+/* A value on a page of metrics of each target (task/calls/throttle.h); bounds in thousandths, ENDPOINT_ANY:
  * none. */
 struct endpoint_reading {
     const char *metric, *labels; /* labels: "name=value,..." that the sample must have; "": any */

@@ -25,7 +25,7 @@ struct mng_probe_view { /* the last probe by hand, at one node */
     const char *said;
 };
 
-struct mng_readings { /* words of its page of metrics (task/calls/pressure.h) */
+struct mng_readings { /* words of its page of metrics (task/calls/throttle.h) */
     uint32_t closed, narrowed, blind; /* nodes by whose reading it is */
     const char *said; /* by one of these, if there is one; "" */
 };

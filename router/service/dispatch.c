@@ -18,11 +18,10 @@
 #include "router/links/flows.h"
 #include "router/page_http/page_request.h"
 #include "router/task_requests/ask.h"
-#include "router/task_requests/long_answer.h"
 #include "router/task_requests/passing.h"
+#include "router/task_requests/pieces.h"
 #include "router/task_requests/progress.h"
 #include "router/task_requests/request.h"
-#include "router/task_requests/upload.h"
 #include "router/task_requests/watch.h"
 
 static bool on_conn(void *ctx, const struct net_addr *peer, uint64_t *tag)

@@ -8,10 +8,10 @@
 #include "common/config/cfg_check.h"
 #include "common/config/cfg_key.h"
 #include "common/wire/msg_router_manager.h"
+#include "router/api/request.h"
+#include "router/flow/places.h"
 #include "router/gate/gate_rules.h"
 #include "router/gate/signed_claim.h"
-#include "router/api/cors.h"
-#include "router/flow/places.h"
 #include "router/state/client_gate.h"
 
 #define K(name) .key = #name, .offset = offsetof(struct router_cfg, name)

@@ -15,7 +15,7 @@
 #include "common/net/rpc.h"
 #include "common/ticket/keys.h"
 #include "common/ticket/pace.h"
-#include "router/api/cors.h"
+#include "router/api/request.h"
 #include "router/api/response.h"
 #include "router/api/waiting_text.h"
 #include "router/flow/listeners.h"

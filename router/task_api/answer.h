@@ -4,10 +4,10 @@
 #ifndef SEGQ_TASK_API_ANSWER_H
 #define SEGQ_TASK_API_ANSWER_H
 
+#include "common/submit/body.h"
 #include "common/ticket/task_token.h"
 #include "common/wire/msg.h"
 #include "router/api/response.h"
-#include "common/submit/body.h"
 #include "router/task_api/look.h"
 
 /* ---- a question's end, as a status, or as a problem in words ---- */
@@ -98,5 +98,19 @@ void task_list_settled(struct api_ans *a, const struct task_name *t, enum task_v
 /* wait_ms: to be tried again after so long; 0: it is not said. */
 void task_list_problem(struct api_ans *a, enum api_problem p, const char *detail, uint64_t wait_ms);
 void task_list_end(struct api_ans *a);
+
+/* What a task node says of schedules, as the API's answers. */
+
+/* code: enum task_code or task_failure. */
+struct task_outcome schedule_outcome(int code, enum schedule_verb verb,
+                                     const struct msg_task_schedule_ans *m);
+/* Answers a deletion in two pools; what either of them left undone is said. */
+int schedule_deleted(int code, int other);
+/* Answers a run that has an outcome. */
+void schedule_ran(struct api_ans *a, struct slice queue, const char *name,
+                  const struct msg_task_schedule_ans *m, part_no part, const struct token_key *k);
+/* Answers a question that succeeded. part: of the tasks that it names. */
+void schedule_answer(struct api_ans *a, enum schedule_verb verb, struct slice queue, const char *name,
+                     const struct msg_task_schedule_ans *m, part_no part, const struct token_key *k);
 
 #endif

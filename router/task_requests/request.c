@@ -14,11 +14,11 @@
 #include "router/task_api/call_route.h"
 #include "router/task_api/request_body.h"
 #include "router/task_requests/ask.h"
+#include "router/task_requests/pieces.h"
 #include "router/task_requests/queue_calls.h"
 #include "router/task_requests/single_task.h"
 #include "router/task_requests/submit.h"
 #include "router/task_requests/take_many.h"
-#include "router/task_requests/upload.h"
 #include "router/task_requests/watch.h"
 #include "router/task_requests/work.h"
 

@@ -9,8 +9,8 @@
 #include "router/task_api/look.h"
 #include "router/task_api/path.h"
 #include "router/task_requests/ask.h"
-#include "router/task_requests/long_answer.h"
 #include "router/task_requests/passing.h"
+#include "router/task_requests/pieces.h"
 
 #define FIRST_N 100 /* tasks without ?limit= */
 #define ROOM (4 + LABELS_TEXT_MAX) /* ends of its texts; labels */

@@ -15,11 +15,10 @@
 #include "router/task_api/rights.h"
 #include "router/task_requests/ask.h"
 #include "router/task_requests/call.h"
-#include "router/task_requests/long_answer.h"
 #include "router/task_requests/passing.h"
+#include "router/task_requests/pieces.h"
 #include "router/task_requests/progress.h"
 #include "router/task_requests/submission.h"
-#include "router/task_requests/upload.h"
 
 /* The row as it is asked, with what is behind it, which is in t->then. False: no memory. */
 static bool put_row(struct ask *a, const struct task_body *b, struct slice bytes)

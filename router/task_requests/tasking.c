@@ -12,11 +12,10 @@
 #include "common/supervisor/program.h"
 #include "common/task/url.h"
 #include "router/task_requests/ask.h"
-#include "router/task_requests/long_answer.h"
 #include "router/task_requests/passing.h"
+#include "router/task_requests/pieces.h"
 #include "router/task_requests/request.h"
 #include "router/task_requests/task_link.h"
-#include "router/task_requests/upload.h"
 #include "router/task_requests/watch.h"
 
 #define LOG_MODULE "tasking"

@@ -6,8 +6,7 @@
  *   call.h         an HTTP request, and its questions
  *   ask.h          a question's way to a node, waits, time limits; what nobody waits for; clients
  *                  who go meanwhile
- *   long_answer.h  answers that are longer than a look: passed on piece by piece
- *   upload.h       large bodies of calls: passed on piece by piece
+ *   pieces.h       large bodies of calls, answers that are longer than a look: piece by piece
  *   submission.h   what a submission carries, and tasks behind it
  *   passing.h      answers that are passed on while they come
  *   progress.h     places that are told to callers in line

@@ -198,15 +198,6 @@ static void obey(struct endpoint *ep, const struct msg_endpoint *d, bool is_new,
                                         .state = is_new ? PROBE_NONE : PROBE_ASKED };
 }
 
-uint64_t affinity_hash(const char *p, size_t n)
-{
-    uint64_t h = 0xcbf29ce484222325; /* FNV-1a; mix() spreads its bits */
-
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ (uint8_t)p[i]) * 0x100000001b3;
-    return h != 0 ? h : 1;
-}
-
 static uint64_t url_hash(const struct msg_endpoint *d)
 {
     uint64_t h = affinity_hash(d->url, strlen(d->url));

@@ -6,7 +6,6 @@
 #include "common/base/err.h"
 #include "common/base/list.h"
 #include "common/task/call.h"
-#include "task/calls/pressure.h"
 #include "task/calls/quota.h"
 #include "task/calls/throttle.h"
 #include "task/calls/told.h"
@@ -75,8 +74,6 @@ bool endpoint_is_over(const struct endpoint *ep);
 /* Frees it. It must be over, and nobody may have it. */
 void endpoints_forget(struct list *all, struct endpoint *ep);
 struct endpoint *endpoints_find(const struct list *all, const char *name); /* NULL */
-/* Hashes n bytes, the same on every machine; never 0. */
-uint64_t affinity_hash(const char *p, size_t n);
 
 /* Rate of its definition; stretched on the ramp. */
 struct rate endpoint_rate(const struct endpoint *ep);

@@ -11,7 +11,7 @@
  *                     than the adaptive limit allows (throttle.h), if it is on
  *   the target        Retry-After of a 429 or 503 is over
  *   its breaker       throttle.h
- *   its readings      what its page of metrics says closes it, or leaves fewer slots (pressure.h)
+ *   its readings      what its page of metrics says closes it, or leaves fewer slots (throttle.h)
  *   its ramp          behind a start, a pause and an open breaker a tenth of rate and slots, and
  *                     half as much again each second, until it is all
  *

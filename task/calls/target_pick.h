@@ -53,6 +53,16 @@ struct endpoint *endpoint_target(struct endpoint *ep, uint64_t affinity, uint64_
 
 #define AFFINITY_PERCENT 100 /* a bound of 1 */
 
+/* Hashes n bytes, the same on every machine; never 0. */
+static inline uint64_t affinity_hash(const char *p, size_t n)
+{
+    uint64_t h = 0xcbf29ce484222325; /* FNV-1a; mix() spreads its bits */
+
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ (uint8_t)p[i]) * 0x100000001b3;
+    return h != 0 ? h : 1;
+}
+
 struct affine {
     uint64_t url; /* hash of it, and of its address, if it is one of several of its name */
     bool there;   /* well, and not drained: it may be a first choice although it has no slot free */

@@ -1,8 +1,9 @@
-/* parts.h: the partitions of a node: found, made, dropped; their clocks. Pure. For the files of
- * this room. */
+/* parts.h: the partitions of a node: found, made, dropped; their clocks; their busiest queues. Pure.
+ * For the files of this room. */
 #ifndef SEGQ_TASKTAB_PARTS_H
 #define SEGQ_TASKTAB_PARTS_H
 
+#include "task/engine/look.h"
 #include "task/node/state.h"
 
 struct part *tasktab_part(const struct tasktab *t, part_no no);
@@ -52,5 +53,16 @@ struct node_room { /* room of the node for a task of p */
 };
 /* Lets a task that is over give way if need be. False: there is none. */
 bool tasktab_make_room(struct node_room *room);
+
+/* Figures of single queues, for /metrics: those of the node with the most tasks that wait or
+ * are dead, and those that the operator named: bounded, however many queues there are.
+ *
+ * A walk goes round the queues of each partition, some in each report, and keeps the names of its
+ * busiest ones; a scrape asks what these have now. So the choice is some seconds old (a second for
+ * each BUSIEST_STEPS queues of a partition), and the numbers are not. */
+
+/* Goes on with the walk for the `most` busiest; 0: there is none. */
+void busiest_look(struct busiest *b, const struct engine *e, unsigned most);
+void busiest_fini(struct busiest *b);
 
 #endif

@@ -2,10 +2,10 @@
  * For the files of this room.
  *
  *   table.c      life; links; what a message means; the end of a turn
- *   parts.c      partitions: found, made, dropped; their clocks
+ *   parts.c      partitions: found, made, dropped; their clocks, their busiest queues
  *   orders.c     which manager is obeyed; partitions come and go
  *   commands.c   submissions, looks, takes, changes, settlements
- *   submissions.c  is there room, and does it wait for too long?
+ *   submissions.c  is there room, and does it wait for too long? Next tasks of chains
  *   passing.c    answers to calls that are told as they come
  *   following.c  the same, to those who read along
  *   calls.c      tasks that the node takes itself, since they are calls to an endpoint
@@ -16,9 +16,7 @@
  *   part_copy.c  a partition's copy to another node, and from there
  *   keep.c       records into the journal, and out of it
  *   body.c       payloads and results: put, read, copied
- *   submissions.c      next tasks of chains
  *   ends.c       tasks that have ended: as lines of JSON, told in another queue
- *   busiest.c    figures of single queues, for /metrics
  *   report.c     what managers are told; ends of tasks, to routers */
 #ifndef SEGQ_TASKTAB_STATE_H
 #define SEGQ_TASKTAB_STATE_H
@@ -26,12 +24,19 @@
 #include "common/base/list.h"
 #include "common/ticket/task_token.h"
 #include "task/engine/engine.h"
-#include "task/node/busiest.h"
+#include "task/engine/look.h"
 #include "task/node/ends.h"
 #include "task/node/table.h"
 #include "task/schedules/schedules.h"
 
 #define WAITS_PER_LINK 10000u /* then the oldest is answered empty */
+#define BUSIEST_STEPS 4096u /* queues of a partition, each report: some tenths of a millisecond */
+
+struct busiest { /* queues of a partition; zero: none */
+    struct key_view *v; /* owned; the last round's `n`, then this round's; NULL: none yet */
+    unsigned n, n_now;
+    uint32_t at; /* position of the walk */
+};
 
 struct tpeer { /* a link */
     struct list_node node; /* tasktab.peers */

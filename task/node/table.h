@@ -20,6 +20,7 @@
 
 #include "common/wire/msg.h"
 #include "task/engine/engine.h"
+#include "task/engine/look.h"
 #include "task/schedules/schedules.h"
 
 struct bodies;
@@ -117,7 +118,7 @@ struct tasktab_opts {
     void (*ended)(void *ctx, const struct task_end *end);
     void *ended_ctx;
     const struct zones *zones; /* ref; NULL: schedules know only UTC */
-    unsigned busiest; /* queues whose figures are kept: those with the most tasks (busiest.h) */
+    unsigned busiest; /* queues whose figures are kept: those with the most tasks (parts.h) */
     struct calls *calls; /* ref: endpoints, and calls on their way; NULL: none are made */
 };
 
@@ -251,5 +252,11 @@ void tasktab_count(const struct tasktab *t, struct tasktab_counts *n);
 uint64_t tasktab_tasks(const struct tasktab *t);
 
 /* The end of a turn: tasktab_turn(), tasktab_written(), tasktab_idle_ms(). Pure. */
+
+#define BUSIEST_MAX   100u
+/* Fills v[n_names + BUSIEST_MAX]: the named queues in their order (one that has no task here has 0), then
+ * the node's busiest that are not named. How many. */
+unsigned tasktab_queue_views(const struct tasktab *t, const char names[][TASK_NAME_MAX + 1],
+                             unsigned n_names, struct key_view *v);
 
 #endif

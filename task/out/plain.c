@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#include "task/out/conn.h"
+#include "task/out/out_call.h"
 
 #define READ_MAX 65536 /* bytes a turn */
 #define IN_BYTES (HTTP_MAX_ANSWER_HEAD + READ_MAX) /* bytes not read yet, and the next ones */

@@ -6,7 +6,7 @@
 #include "common/task/call.h"
 #include "common/task/queue_name.h"
 #include "common/task/url.h"
-#include "task/node/busiest.h"
+#include "task/node/table.h"
 
 #define K(name) .key = #name, .offset = offsetof(struct task_cfg, name)
 

@@ -8,7 +8,6 @@
 #include "common/node/node.h"
 #include "common/supervisor/metrics_process.h"
 #include "task/calls/endpoint_lets.h"
-#include "task/node/busiest.h"
 #include "task/service/caller.h"
 #include "task/service/long_answers.h"
 #include "task/service/service.h"

@@ -50,7 +50,7 @@ void estimator_tick(struct estimator *e);
 void estimator_metrics(const struct estimator *e, struct buf *b);
 
 /* Reads the page of metrics of a target, again and again, for its readings
- * (task/calls/pressure.h).
+ * (task/calls/throttle.h).
  *
  * It is read as calls are made: by the same names, addresses that `allow` lets, authorities, proxy, and with the
  * secret of `auth`, which the page's host gets anyway; at most one page of a target at a time, and some of all.

@@ -17,8 +17,8 @@
 #include "task/bodies/answers.h"
 #include "task/bodies/body_files.h"
 #include "task/bodies/large.h"
-#include "task/node/busiest.h"
 #include "task/node/keep.h"
+#include "task/node/parts.h"
 #include "task/service/long_answers.h"
 #include "task/service/metrics.h"
 

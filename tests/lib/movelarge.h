@@ -1,5 +1,5 @@
 /* movelarge.h: large bodies of calls in the simulation of nodes: what the router sends for them, piece by piece, as
- * router/task_requests/upload.c does it, and the folders of the nodes, real ones (task/bodies/large.h), whose disks
+ * router/task_requests/pieces.c does it, and the folders of the nodes, real ones (task/bodies/large.h), whose disks
  * are full, fail, or cannot be read now and then. J37 is judged here and in callnodes.h:
  *   each try of a call sends the bytes that its caller sent, or none
  *   each task that may be called has its file, and each file has its task, or is one that comes

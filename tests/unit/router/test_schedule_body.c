@@ -1,6 +1,6 @@
 /* test_schedule_body.c: paths and bodies of schedules: what is read, what is refused and how it is
  * said; what a task node says of them, as the API says it. */
-#include "router/task_api/schedule_json.h"
+#include "router/task_api/answer.h"
 
 #include "tests/lib/criterion.h"
 #include <string.h>

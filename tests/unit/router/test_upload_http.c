@@ -1,6 +1,6 @@
 /* test_upload_http.c: large bodies of calls, through a whole router: pieces to the node, then the submission; who
  * goes, what is refused, a link that breaks. */
-#include "router/task_requests/upload.h"
+#include "router/task_requests/pieces.h"
 
 #include "tests/lib/taskhttprig.h"
 

@@ -1,6 +1,6 @@
 /* test_calls_affinity.c: a node's calls go to the target of their key (task/calls/target_pick.h, task/node/calls.c),
  * and it tells the manager how many did, and where it lacks slots for that; none goes to a target that its page
- * of metrics closes (task/calls/pressure.h). */
+ * of metrics closes (task/calls/throttle.h). */
 #include "tests/lib/criterion.h"
 #include <sodium.h>
 #include <stdio.h>

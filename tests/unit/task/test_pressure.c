@@ -1,6 +1,6 @@
 /* test_pressure.c: what a page of metrics says of a target: closed and open again, fewer slots, and what
  * happens when it cannot be read. */
-#include "task/calls/pressure.h"
+#include "task/calls/throttle.h"
 
 #include "tests/lib/criterion.h"
 #include <stdio.h>

@@ -1,8 +1,8 @@
-/* test_task_figures.c: figures of single queues, for /metrics (task/node/busiest.h). */
+/* test_task_figures.c: figures of single queues, for /metrics (task/node/table.h). */
 #include "tests/unit/task/tablerig.h"
 
 #include "task/calls/estimates.h"
-#include "task/node/busiest.h"
+#include "task/node/table.h"
 
 TestSuite(task_figures, .init = setup, .fini = teardown);
 

@@ -262,7 +262,7 @@ void calls_hear(struct going_call *g, const struct call_answer *a, const void *p
 {
     const struct msg_endpoint *d = &g->endpoint->def;
 
-    if (a->length == 0) /* nobody knows the rule of one that has gone meanwhile */
+    if (a->length == 0) /* unknown: the rule of one that has gone meanwhile */
         usage_begin(&g->usage, d->serial != 0 ? d->used : "", a->type);
     usage_more(&g->usage, p, n);
 }

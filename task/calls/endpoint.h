@@ -1,5 +1,5 @@
 /* endpoint.h: an endpoint that a node calls, or one of its targets: definition, state, rate and ramp. Pure.
- * What of it outlives a restart: below. Which calls it lets begin: endpoint_lets.h. */
+ * Levels outlive a restart (below). Which calls it lets begin: endpoint_lets.h. */
 #ifndef SEGQ_CALLS_ENDPOINT_H
 #define SEGQ_CALLS_ENDPOINT_H
 

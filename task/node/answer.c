@@ -507,7 +507,7 @@ void tasktab_unheard(struct tasktab *t, struct part *p, uint64_t rid)
         struct given *g = &t->given[at % GIVEN_KEPT]; /* the newest first: each gets in front */
 
         if (g->rid == rid && g->part == p->no) {
-            (void)!engine_unseen(&p->e, g->no, g->start); /* its lease may be over */
+            (void)!engine_unseen(&p->e, g->no, g->start); /* perhaps the lease is over */
             g->rid = 0;
         }
         at = g->back != 0 ? at - g->back : 0;

@@ -446,7 +446,7 @@ static void settle_row(struct tasktab *t, struct asker a, const struct msg_task_
     if (slot != SLOT_NONE)
         m->until_ms = tasktab_unix(p, wheel_when(&p->e.timers, slot));
     else if (m->code == CODE_SAME && r->verb == SETTLE_ACK)
-        m->state = TASK_SUCCEEDED; /* it has gone */
+        m->state = TASK_SUCCEEDED; /* gone */
 }
 
 void tasktab_settle(struct tasktab *t, struct asker a, const struct msg_task_settle *q,

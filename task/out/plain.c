@@ -262,7 +262,7 @@ static void read_some(struct conn *cn)
             memcpy(in, cn->rest.data, rest);
         buf_reset(&cn->rest);
         read_bytes(cn, in, rest + (size_t)n);
-        if (c->conn == cn && (size_t)n == most) /* there is more: not watched while nobody takes it */
+        if (c->conn == cn && (size_t)n == most) /* more is there: not watched while nobody takes it */
             (void)room_of(cn);
     } else if (n == 0 && cn->answer.part == HTTP_ANSWER_ALL) {
         done(cn, false);

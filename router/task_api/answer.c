@@ -449,8 +449,6 @@ struct task_outcome task_complete_outcome(int code)
 
 /* ---- schedule json ------------------------------------------------------------------------ */
 
-#define FAILED(p, d) (struct task_outcome){ api_problem_status(API_##p), API_##p, d }
-
 struct task_outcome schedule_outcome(int code, enum schedule_verb verb,
                                      const struct msg_task_schedule_ans *m)
 {
@@ -489,16 +487,15 @@ int schedule_deleted(int code, int other)
 static void add_task(struct buf *b, const struct schedule_row *row, part_no part,
                      const struct token_key *k)
 {
-    char token[TASK_TOKEN_LEN];
+    struct task_name name;
 
     if (row->fired_ms == 0)
         return;
     out_seconds(b, ",\"task\":{\"tick\":", row->fired_ms);
     if (row->state != TASK_FREE) {
-        task_token_write(part, row->no, k, token);
-        buf_str(b, ",\"task\":\"");
-        buf_append(b, token, sizeof(token));
-        out_text(b, "\",\"state\":", task_state_word((enum task_state)row->state));
+        task_token_write(part, row->no, k, name.text);
+        task_add_name(b, ",\"task\":\"", &name);
+        task_add_state(b, (uint8_t)row->state);
     }
     buf_str(b, "}");
 }
@@ -530,17 +527,15 @@ void schedule_ran(struct api_ans *a, struct slice queue, const char *name,
                   const struct msg_task_schedule_ans *m, part_no part, const struct token_key *k)
 {
     static const char *const words[SCHEDULE_NRUNS] = { "", "fired", "same", "skipped" };
-    char token[TASK_TOKEN_LEN];
+    struct task_name task;
 
     api_ok(a, 200);
-    buf_str(&a->body, "{\"queue\":\"");
-    buf_append(&a->body, queue.p, queue.n);
-    out_text(&a->body, "\",\"schedule\":", name);
+    task_add_queue(&a->body, queue);
+    out_text(&a->body, ",\"schedule\":", name);
     out_text(&a->body, ",\"outcome\":", words[m->ran < SCHEDULE_NRUNS ? m->ran : 0]);
-    task_token_write(part, m->ran_no, k, token);
-    buf_str(&a->body, ",\"task\":\"");
-    buf_append(&a->body, token, sizeof(token));
-    buf_str(&a->body, "\"}");
+    task_token_write(part, m->ran_no, k, task.text);
+    task_add_name(&a->body, ",\"task\":\"", &task);
+    buf_str(&a->body, "}");
 }
 
 void schedule_answer(struct api_ans *a, enum schedule_verb verb, struct slice queue, const char *name,
@@ -554,14 +549,13 @@ void schedule_answer(struct api_ans *a, enum schedule_verb verb, struct slice qu
         add_row(&a->body, m->v, part, k);
         return;
     }
-    buf_str(&a->body, "{\"queue\":\"");
-    buf_append(&a->body, queue.p, queue.n);
+    task_add_queue(&a->body, queue);
     if (verb == SCHEDULE_PUT) {
-        out_text(&a->body, "\",\"schedule\":", name);
+        out_text(&a->body, ",\"schedule\":", name);
         buf_str(&a->body, "}");
         return;
     }
-    buf_str(&a->body, "\",\"schedules\":[");
+    buf_str(&a->body, ",\"schedules\":[");
     for (uint32_t i = 0; i < m->n; i++) {
         buf_str(&a->body, i > 0 ? "," : "");
         add_row(&a->body, &m->v[i], part, k);

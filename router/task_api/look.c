@@ -61,6 +61,12 @@ void task_add_name(struct buf *b, const char *before, const struct task_name *t)
     ADD(b, "\"");
 }
 
+void task_add_queue(struct buf *b, struct slice queue)
+{
+    out_bytes(b, "{\"queue\":\"", queue.p, queue.n);
+    ADD(b, "\"");
+}
+
 static void add_base64(struct buf *b, const char *p, size_t n)
 {
     size_t room = sodium_base64_ENCODED_LEN(n, sodium_base64_VARIANT_ORIGINAL);
@@ -242,9 +248,7 @@ static void add_waiting(struct buf *b, const struct msg_task_get_ans *m)
 void task_answer_count(struct api_ans *a, struct slice queue, const struct msg_task_get_ans *m)
 {
     api_ok(a, 200);
-    ADD(&a->body, "{\"queue\":\"");
-    buf_append(&a->body, queue.p, queue.n);
-    ADD(&a->body, "\"");
+    task_add_queue(&a->body, queue);
     add_waiting(&a->body, m);
     task_add_eta(&a->body, m->eta, m->eta_ms);
     ADD(&a->body, "}");
@@ -274,9 +278,8 @@ void task_answer_first(struct api_ans *a, struct slice queue, const struct msg_t
     struct buf *b = &a->body;
 
     api_ok(a, 200);
-    ADD(b, "{\"queue\":\"");
-    buf_append(b, queue.p, queue.n);
-    out_u64(b, "\",\"waiting\":", m->waiting);
+    task_add_queue(b, queue);
+    out_u64(b, ",\"waiting\":", m->waiting);
     out_u64(b, ",\"startable\":", m->now);
     ADD(b, ",\"tasks\":[");
     for (uint32_t i = 0; i < m->n; i++) {

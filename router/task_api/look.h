@@ -33,6 +33,8 @@ void task_answer_first(struct api_ans *a, struct slice queue, const struct msg_t
 void task_note(struct api_ans *a, const struct task_name *t, uint8_t state);
 /* before: up to the name's quote. */
 void task_add_name(struct buf *b, const char *before, const struct task_name *t);
+/* {"queue":"ride/7" */
+void task_add_queue(struct buf *b, struct slice queue);
 void task_add_state(struct buf *b, uint8_t state); /* TASK_FREE: nothing */
 /* The effect of a cancel on an attempt: it runs out; its target may have done it. */
 void task_add_cancel(struct buf *b, bool stopping, bool maybe_executed);

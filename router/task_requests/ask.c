@@ -42,7 +42,7 @@ static struct bytes_of to_compare(const struct ask *a, const struct task_way *w)
 
     if (o.n == 0 || queues_match(o.p, o.n, w->match, strlen(w->match)))
         return (struct bytes_of){ 0 };
-    return (struct bytes_of){ (uint32_t)o.n, (const uint8_t *)o.p };
+    return bytes_in(o);
 }
 
 /* ---- kinds ------------------------------------------------------------------------------- */

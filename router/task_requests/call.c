@@ -85,8 +85,7 @@ char *call_copy(struct task_call *c, const char *text)
 
 struct bytes_of call_bytes_of(struct task_call *c, struct bytes_of b)
 {
-    b.p = (const uint8_t *)call_bytes(c, (struct slice){ (char *)(uintptr_t)b.p, b.n }).p;
-    return b;
+    return call_bytes_in(c, (struct slice){ (char *)(uintptr_t)b.p, b.n });
 }
 
 struct call_more {
@@ -263,4 +262,31 @@ struct task_call *call_of_rows(struct tasking *t, const struct task_asked *x, st
     for (uint32_t i = 0; i < n; i++)
         read(&c->v[i], t->rows.text[i]);
     return c;
+}
+
+/* ---- what each kind of request has ------------------------------------------------------- */
+
+bool call_failed(struct task_call *c, const struct task_outcome *o)
+{
+    if (o->status >= 400)
+        api_problem(&c->t->r->ans, o->problem, o->detail, router_request_id(c->t->r));
+    return o->status >= 400;
+}
+
+struct task_name row_name(const struct ask *a, task_no no)
+{
+    struct task_name name;
+
+    task_token_write(a->part, no, &a->call->t->r->keys.token, name.text);
+    return name;
+}
+
+bool task_body_taken(struct tasking *t, const struct task_asked *x, uint64_t members, struct task_body *b)
+{
+    struct body_error e;
+    bool is_whole = task_body_whole(b, x->q->body, members, &e);
+
+    if (!is_whole)
+        router_problem(t->r, x->req, e.too_large ? API_PAYLOAD_TOO_LARGE : API_BAD_REQUEST, e.text);
+    return is_whole;
 }

@@ -166,6 +166,14 @@ struct slice call_bytes(struct task_call *c, struct slice bytes);
 /* The same of a text that has its 0, and of bytes as messages have them. */
 char *call_copy(struct task_call *c, const char *text);
 struct bytes_of call_bytes_of(struct task_call *c, struct bytes_of b);
+static inline struct bytes_of bytes_in(struct slice s)
+{
+    return (struct bytes_of){ (uint32_t)s.n, (const uint8_t *)s.p };
+}
+static inline struct bytes_of call_bytes_in(struct task_call *c, struct slice bytes)
+{
+    return bytes_in(call_bytes(c, bytes));
+}
 /* Copies into memory beside that. p NULL: there is none. */
 struct bytes_of call_more(struct task_call *c, const struct buf *bytes);
 
@@ -198,6 +206,13 @@ typedef void (*row_read)(struct ask *a, struct slice text);
  * opens: as a call has it. */
 struct task_call *call_of_rows(struct tasking *t, const struct task_asked *x, struct slice opens,
                                row_read read, call_done done);
+/* Answers with what has gone wrong. False: nothing has. */
+bool call_failed(struct task_call *c, const struct task_outcome *o);
+/* Token of the row's task. */
+struct task_name row_name(const struct ask *a, task_no no);
+
+/* Reads the request's body, of these members. False: that has been refused. */
+SQ_CHECK bool task_body_taken(struct tasking *t, const struct task_asked *x, uint64_t members, struct task_body *b);
 /* The row is not asked: why is copied, as far as there is room. */
 void row_refuse(struct ask *a, enum api_problem p, const char *why);
 

@@ -96,8 +96,8 @@ static void notice_fill(struct task_call *c, const struct msg_task_notice *m)
     a->is_call = true;
     a->put = (struct task_put){
         .queue = c->queue.p, .key1 = "", .key2 = "", .name = "", .group = "", .own = { .labels = LABEL },
-        .key = { (uint32_t)key.n, (const uint8_t *)key.p },
-        .body = { (uint32_t)form.n, (const uint8_t *)form.p },
+        .key = bytes_in(key),
+        .body = bytes_in(form),
         .digest = submit_digest(form, true),
     };
 }

@@ -92,10 +92,8 @@ static void group_answered(struct task_call *c, const struct msg *m)
     for (uint32_t i = 0; i < c->n && (code == CODE_UNKNOWN || code == CODE_DONE); i++)
         code = c->v[i].code != CODE_UNKNOWN ? c->v[i].code : code;
     o = outcome_of(code);
-    if (o.status >= 400) {
-        api_problem(&r->ans, o.problem, o.detail, router_request_id(r));
+    if (call_failed(c, &o))
         return;
-    }
     group_answer(&r->ans, c);
     answer_tag(&r->ans, c->known);
 }
@@ -143,9 +141,7 @@ static void answer_schedule(struct task_call *c, int code, const struct msg_task
     enum schedule_verb verb = (enum schedule_verb)a->schedule.verb;
     struct task_outcome o = schedule_outcome(code, verb, m);
 
-    if (o.status >= 400)
-        api_problem(&r->ans, o.problem, o.detail, router_request_id(r));
-    else
+    if (!call_failed(c, &o))
         schedule_answer(&r->ans, verb, c->queue, a->schedule.name, m, a->part, &r->keys.token);
 }
 
@@ -242,7 +238,7 @@ static void fill(struct task_call *c, const struct schedule_body *b, struct slic
     m->cron = call_text(c, b->cron);
     m->zone = call_text(c, b->zone);
     schedule_numbers(m, b);
-    m->text = (struct bytes_of){ (uint32_t)text.n, (const uint8_t *)text.p };
+    m->text = bytes_in(text);
     m->put = submit_row(c, &b->task, bytes, true);
     m->put.queue = ""; /* the schedule's */
     a->is_call = bytes.p != b->task.payload.p;
@@ -298,9 +294,7 @@ static void has_run(struct task_call *c, const struct msg *m)
     bool older = a->code == CODE_DONE && s->ran == SCHEDULE_NOT_RUN;
     struct task_outcome o = schedule_outcome(older ? CODE_BUSY : a->code, SCHEDULE_GET, s);
 
-    if (o.status >= 400)
-        api_problem(&r->ans, o.problem, o.detail, router_request_id(r));
-    else
+    if (!call_failed(c, &o))
         schedule_ran(&r->ans, c->queue, a->schedule.name, s, a->part, &r->keys.token);
 }
 
@@ -320,8 +314,7 @@ void schedule_run(struct tasking *t, const struct task_asked *x)
         return;
     c->v[0].repeats = key.n > 0;
     c->v[0].schedule.run = true;
-    key = call_bytes(c, key);
-    c->v[0].schedule.put.key = (struct bytes_of){ (uint32_t)key.n, (const uint8_t *)key.p };
+    c->v[0].schedule.put.key = call_bytes_in(c, key);
     call_begin(c);
 }
 

@@ -28,21 +28,6 @@ static struct task_outcome outcome_of(const struct ask *a)
     return o;
 }
 
-static bool failed(struct task_call *c, const struct task_outcome *o)
-{
-    if (o->status >= 400)
-        api_problem(&c->t->r->ans, o->problem, o->detail, router_request_id(c->t->r));
-    return o->status >= 400;
-}
-
-static struct task_name name_of(const struct ask *a, task_no no)
-{
-    struct task_name name;
-
-    task_token_write(a->part, no, &a->call->t->r->keys.token, name.text);
-    return name;
-}
-
 /* By its token, or by queue and name; the partition's number is found then. */
 static struct task_call *new_call(struct tasking *t, const struct task_asked *x, size_t bytes,
                                   msec_t wait_ms, call_done done)
@@ -92,7 +77,7 @@ static void give_result(struct task_call *c, const struct msg_task_get_ans *m)
     part_no part = c->v[0].part;
     struct passed_from from = ask_from(&c->v[0]);
     struct msg_task_get_ans g = *m;
-    struct task_name name = name_of(&c->v[0], g.no);
+    struct task_name name = row_name(&c->v[0], g.no);
     whole_done read = g.state != TASK_SUCCEEDED || c->req == NULL || !c->reads ? nobody_cares
                       : c->frees                                  ? discard
                                                                   : mark_read;
@@ -124,10 +109,10 @@ static void looked(struct task_call *c, const struct msg *m)
     const struct msg_task_get_ans *g;
     struct task_name name;
 
-    if (failed(c, &o))
+    if (call_failed(c, &o))
         return;
     if (m->type == MSG_TASK_PIECE) {
-        name = name_of(&c->v[0], m->task_piece.no);
+        name = row_name(&c->v[0], m->task_piece.no);
         passing_follow(c, &name, &m->task_piece, c->frees ? discard : mark_read);
         return;
     }
@@ -138,7 +123,7 @@ static void looked(struct task_call *c, const struct msg *m)
         give_result(c, g);
         return;
     }
-    name = name_of(&c->v[0], g->no);
+    name = row_name(&c->v[0], g->no);
     task_name_then(&name, g, &r->keys.token);
     task_answer_look(&r->ans, &name, g, ask_endpoint(&c->v[0]));
     wait_applied(&r->ans, c->wait_ms);
@@ -187,7 +172,7 @@ static void counted(struct task_call *c, const struct msg *m)
 {
     struct task_outcome o = count_outcome(c->v[0].code);
 
-    if (failed(c, &o))
+    if (call_failed(c, &o))
         return;
     assert(m != NULL && m->type == MSG_TASK_GET_ANS);
     c->t->counts.looked++;
@@ -212,7 +197,7 @@ static void first_listed(struct task_call *c, const struct msg *m)
     const struct ask *a = &c->v[0];
     struct task_outcome o = task_take_outcome(a->code);
 
-    if (failed(c, &o))
+    if (call_failed(c, &o))
         return;
     assert(m != NULL && m->type == MSG_TASK_FIRST_ANS);
     c->t->counts.looked++;
@@ -243,7 +228,7 @@ void one_first(struct tasking *t, const struct task_asked *x)
 /* True: cancelled already, or gone, is as good. */
 static bool cancelled_before(struct task_call *c, const struct ask *a)
 {
-    struct task_name name = name_of(a, a->change.no);
+    struct task_name name = row_name(a, a->change.no);
 
     if (a->code != CODE_UNKNOWN || a->queue.n > 0)
         return false;
@@ -270,10 +255,10 @@ static void changed(struct task_call *c, const struct msg *m)
             o = (struct task_outcome){ api_problem_status(API_TASK_FINAL), API_TASK_FINAL,
                                        "the task is over already" };
     }
-    if (failed(c, &o))
+    if (call_failed(c, &o))
         return;
     c->t->counts.changed++;
-    name = name_of(a, a->no != 0 ? a->no : a->change.no);
+    name = row_name(a, a->no != 0 ? a->no : a->change.no);
     task_answer_changed(&r->ans, &name, a->state, cancels && a->state == TASK_RUNNING,
                         a->maybe_executed);
 }

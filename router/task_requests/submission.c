@@ -18,9 +18,7 @@ static const char *text_of(struct task_call *c, struct slice text)
 
 static struct bytes_of bytes_of(struct task_call *c, struct slice bytes)
 {
-    struct slice copy = bytes.n > 0 ? call_bytes(c, bytes) : bytes;
-
-    return (struct bytes_of){ (uint32_t)copy.n, (const uint8_t *)copy.p };
+    return bytes_in(bytes.n > 0 ? call_bytes(c, bytes) : bytes);
 }
 
 /* "tenant7/user42" as two texts; "" for what is not there. */
@@ -54,7 +52,7 @@ struct task_put submit_row(struct task_call *c, const struct task_body *b, struc
         .delay_ms = b->delay,
         .at_ms = b->at,
         .own = task_body_own(b, text_of(c, b->labels)),
-        .body = { (uint32_t)payload.n, (const uint8_t *)payload.p },
+        .body = bytes_in(payload),
         .unique = bytes_of(c, b->unique.key),
         .offer = bytes_of(c, b->offer_to),
         .unique_while = (uint8_t)b->unique.lasts,

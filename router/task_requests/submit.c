@@ -302,8 +302,8 @@ static void submitted(struct task_call *c, const struct msg *m)
     o.detail = detail_of(&c->v[0], &o);
     if (o.problem == API_WAIT_TOO_LONG || (o.status >= 400 && c->v[0].too_long_ms > 0))
         api_problem_later(&r->ans, o.problem, o.detail, c->v[0].too_long_ms, router_request_id(r));
-    else if (o.status >= 400)
-        api_problem(&r->ans, o.problem, o.detail, router_request_id(r));
+    else
+        (void)!call_failed(c, &o);
     r->ans.wraps = false;
     if (o.status >= 400)
         return;
@@ -544,7 +544,7 @@ static void all_submitted(struct task_call *c, const struct msg *m)
             task_list_problem(&r->ans, o.problem, detail_of(a, &o), a->too_long_ms);
             continue;
         }
-        task_token_write(a->part, a->no, &r->keys.token, name.text);
+        name = row_name(a, a->no);
         task_list_put(&r->ans, o.status, &name, a->state);
     }
     task_list_end(&r->ans);

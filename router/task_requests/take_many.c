@@ -129,9 +129,7 @@ static void compose(struct task_call *c)
     }
     if (m->tasks.failed)
         api_problem(&r->ans, API_OVERLOADED, "the router is overloaded; try again", router_request_id(r));
-    else if (o.status >= 400)
-        api_problem(&r->ans, o.problem, o.detail, router_request_id(r));
-    else
+    else if (!call_failed(c, &o))
         task_answer_taken_of(&r->ans, &m->tasks);
 }
 

@@ -266,9 +266,7 @@ void watch_first(struct task_call *c, const struct msg *m)
         w->open(w, c, m);
         return;
     }
-    if (o.status >= 400) {
-        api_problem(&r->ans, o.problem, o.detail, router_request_id(r));
-    } else {
+    if (!call_failed(c, &o)) {
         r->counts.listeners_refused++;
         api_no_listener(&r->ans, router_request_id(r));
     }

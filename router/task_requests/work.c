@@ -17,11 +17,6 @@
 #define OF_A_PROGRESS   (WITH(LEASE_ID) | WITH(PERCENT) | WITH(TEXT) | WITH(DATA) | WITH(LEASE))
 #define OF_A_SETTLEMENT (WITH(LEASE_ID) | WITH(RESULT) | WITH(RESULT_BASE64) | WITH(CONTENT_TYPE) | WITH(DELAY) | WITH(REASON) | WITH(LEASE))
 
-static void problem(struct task_call *c, const struct task_outcome *o)
-{
-    api_problem(&c->t->r->ans, o->problem, o->detail, router_request_id(c->t->r));
-}
-
 /* ---- take -------------------------------------------------------------------------------- */
 
 static void taken(struct task_call *c, const struct msg *m)
@@ -38,10 +33,8 @@ static void taken(struct task_call *c, const struct msg *m)
         task_answer_not_taken(&r->ans, o.problem, o.detail);
         return;
     }
-    if (o.status >= 400) {
-        problem(c, &o);
+    if (call_failed(c, &o))
         return;
-    }
     assert(m != NULL && m->type == MSG_TASK_TAKE_ANS);
     there = c->req != NULL && !httpd_is_closing(c->req);
     if (!there)
@@ -120,13 +113,10 @@ void work_take(struct tasking *t, const struct task_asked *x)
 {
     struct msg_task_take take;
     struct task_body b;
-    struct body_error e;
     struct task_call *c;
 
-    if (!task_body_whole(&b, x->q->body, OF_A_TAKE, &e)) {
-        router_problem(t->r, x->req, API_BAD_REQUEST, e.text);
+    if (!task_body_taken(t, x, OF_A_TAKE, &b))
         return;
-    }
     take = take_of(&b);
     c = new_take(t, x->req, (struct slice){ 0 }, x->path.queue, &take, 0);
     if (c == NULL)
@@ -161,7 +151,6 @@ static const char *read_bytes(struct task_body *b)
 static const char *settle_row(struct ask *a, enum task_verb verb, struct task_body *b,
                               const struct task_id *id)
 {
-    struct slice result, reason, type;
     const char *why = read_bytes(b);
     uint64_t lease;
 
@@ -179,9 +168,6 @@ static const char *settle_row(struct ask *a, enum task_verb verb, struct task_bo
         return "result is for ack, delay and reason for nack, lease for extend";
     if (b->delay >= SETTLE_BY_BACKOFF)
         return "delay must be less than 49 days";
-    result = call_bytes(a->call, b->result);
-    reason = call_bytes(a->call, b->reason);
-    type = call_bytes(a->call, b->content_type);
     a->kind = ASK_SETTLE;
     a->part = id->part;
     a->no = id->no;
@@ -190,18 +176,10 @@ static const char *settle_row(struct ask *a, enum task_verb verb, struct task_bo
                                      .ms = verb == VERB_EXTEND          ? (uint32_t)b->lease
                                            : (b->has & WITH(DELAY)) != 0 ? (uint32_t)b->delay
                                                                          : SETTLE_BY_BACKOFF,
-                                     .result = { (uint32_t)result.n, (const uint8_t *)result.p },
-                                     .reason = { (uint32_t)reason.n, (const uint8_t *)reason.p },
-                                     .type = { (uint32_t)type.n, (const uint8_t *)type.p } };
+                                     .result = call_bytes_in(a->call, b->result),
+                                     .reason = call_bytes_in(a->call, b->reason),
+                                     .type = call_bytes_in(a->call, b->content_type) };
     return NULL;
-}
-
-static struct task_name name_of(const struct ask *a)
-{
-    struct task_name name;
-
-    task_token_write(a->part, a->no, &a->call->t->r->keys.token, name.text);
-    return name;
 }
 
 static struct settled_row row_of(const struct ask *a)
@@ -231,15 +209,13 @@ static void settled(struct task_call *c, const struct msg *m)
 {
     const struct ask *a = &c->v[0];
     struct task_outcome o = task_token_outcome(a->code);
-    struct task_name name = name_of(a);
+    struct task_name name = row_name(a, a->no);
     struct settled_row row = row_of(a);
 
     (void)m;
     c->t->counts.settled += o.status < 400;
-    if (o.status >= 400) {
-        problem(c, &o);
+    if (call_failed(c, &o))
         return;
-    }
     task_answer_settled(&c->t->r->ans, &name, (enum task_verb)a->settle.verb, &row);
     if (c->next.queue != NULL && c->req != NULL && !httpd_is_closing(c->req))
         take_next(c);
@@ -275,10 +251,8 @@ void work_one(struct tasking *t, const struct task_asked *x)
     enum api_problem p = API_BAD_REQUEST;
     const char *why;
 
-    if (!task_body_whole(&b, x->q->body, OF_A_SETTLEMENT | (verb == VERB_EXTEND ? 0 : WITH(TAKE)), &e)) {
-        router_problem(t->r, x->req, e.too_large ? API_PAYLOAD_TOO_LARGE : API_BAD_REQUEST, e.text);
+    if (!task_body_taken(t, x, OF_A_SETTLEMENT | (verb == VERB_EXTEND ? 0 : WITH(TAKE)), &b))
         return;
-    }
     c = call_new(t, x->req, 1, b.result.n + b.result_base64.n + b.reason.n + REPLY_TYPE_MAX + x->opens.n + TASK_NAME_MAX + ROOM,
                  0, settled);
     if (c == NULL)
@@ -305,7 +279,7 @@ static void all_settled(struct task_call *c, const struct msg *m)
     for (uint32_t i = 0; i < c->n; i++) {
         const struct ask *a = &c->v[i];
         struct task_outcome o = task_token_outcome(a->code);
-        struct task_name name = name_of(a);
+        struct task_name name = row_name(a, a->no);
         struct settled_row row = row_of(a);
 
         c->t->counts.settled += a->why == NULL && o.status < 400;
@@ -351,13 +325,11 @@ static void noted(struct task_call *c, const struct msg *m)
 {
     const struct ask *a = &c->v[0];
     struct task_outcome o = task_token_outcome(a->code);
-    struct task_name name = name_of(a);
+    struct task_name name = row_name(a, a->no);
     struct settled_row row = row_of(a);
 
     (void)m;
-    if (o.status >= 400)
-        problem(c, &o);
-    else
+    if (!call_failed(c, &o))
         task_answer_settled(&c->t->r->ans, &name, VERB_EXTEND, &row);
 }
 
@@ -380,23 +352,22 @@ void work_progress(struct tasking *t, const struct task_asked *x)
 {
     struct msg_task_progress m = { .no = x->id.no };
     struct task_body b;
-    struct body_error e = { 0 };
     struct task_call *c;
-    struct slice text, data;
-    const char *why = task_body_whole(&b, x->q->body, OF_A_PROGRESS, &e) ? read_progress(&m, &b) : e.text;
+    const char *why;
 
+    if (!task_body_taken(t, x, OF_A_PROGRESS, &b))
+        return;
+    why = read_progress(&m, &b);
     if (why != NULL) {
-        router_problem(t->r, x->req, e.too_large ? API_PAYLOAD_TOO_LARGE : API_BAD_REQUEST, why);
+        router_problem(t->r, x->req, API_BAD_REQUEST, why);
         return;
     }
     c = call_new(t, x->req, 1, b.text.n + b.data.n + x->opens.n + ROOM, 0, noted);
     if (c == NULL)
         return;
     c->opens = call_bytes(c, x->opens);
-    text = call_bytes(c, b.text);
-    data = call_bytes(c, b.data);
-    m.text = (struct bytes_of){ (uint32_t)text.n, (const uint8_t *)text.p };
-    m.data = (struct bytes_of){ (uint32_t)data.n, (const uint8_t *)data.p };
+    m.text = call_bytes_in(c, b.text);
+    m.data = call_bytes_in(c, b.data);
     c->v[0].kind = ASK_PROGRESS;
     c->v[0].part = x->id.part;
     c->v[0].no = x->id.no;
@@ -434,7 +405,7 @@ static const char *result_of(struct task_body *b, struct slice *result, const ch
 static const char *fill(struct ask *a, enum task_op op, struct task_body *b)
 {
     struct msg_task_complete *m = &a->complete;
-    struct slice result = { 0 }, reason;
+    struct slice result = { 0 };
     const char *why;
 
     m->content_type = "";
@@ -454,45 +425,37 @@ static const char *fill(struct ask *a, enum task_op op, struct task_body *b)
     why = result_of(b, &result, &m->content_type);
     if (why != NULL)
         return why;
-    result = call_bytes(a->call, result);
-    reason = call_bytes(a->call, b->reason);
     m->verb = (uint8_t)b->outcome;
     m->ms = (b->has & WITH(DELAY)) != 0 ? (uint32_t)b->delay : SETTLE_BY_BACKOFF;
     m->status = (b->has & WITH(STATUS)) != 0        ? (uint32_t)b->status
                 : b->outcome == COMPLETE_SUCCEEDED ? 200
                                                    : 500;
-    m->result = (struct bytes_of){ (uint32_t)result.n, (const uint8_t *)result.p };
-    m->reason = (struct bytes_of){ (uint32_t)reason.n, (const uint8_t *)reason.p };
+    m->result = call_bytes_in(a->call, result);
+    m->reason = call_bytes_in(a->call, b->reason);
     return NULL;
 }
 
 static void told(struct task_call *c, const struct msg *m)
 {
-    struct router *r = c->t->r;
     const struct ask *a = &c->v[0];
     struct task_outcome o = task_complete_outcome(a->code);
 
     (void)m;
     c->t->counts.settled += o.status < 400;
-    if (o.status >= 400)
-        api_problem(&r->ans, o.problem, o.detail, router_request_id(r));
-    else
-        task_answer_completed(&r->ans, a->part, a->complete.no, a->state, a->until_ms);
+    if (!call_failed(c, &o))
+        task_answer_completed(&c->t->r->ans, a->part, a->complete.no, a->state, a->until_ms);
 }
 
 void complete_start(struct tasking *t, const struct task_asked *x, const struct attempt_right *right)
 {
     struct slice mac = { (char *)(uintptr_t)right->mac, RIGHT_MAC_BYTES };
     struct task_body b;
-    struct body_error e;
     struct task_call *c;
     const char *why;
     struct ask *a;
 
-    if (!task_body_whole(&b, x->q->body, x->path.op == TASK_COMPLETE ? SAYS : WITH(LEASE), &e)) {
-        router_problem(t->r, x->req, e.too_large ? API_PAYLOAD_TOO_LARGE : API_BAD_REQUEST, e.text);
+    if (!task_body_taken(t, x, x->path.op == TASK_COMPLETE ? SAYS : WITH(LEASE), &b))
         return;
-    }
     c = call_new(t, x->req, 1, x->q->body.n + RIGHT_ROOM, 0, told);
     if (c == NULL)
         return;
@@ -502,7 +465,7 @@ void complete_start(struct tasking *t, const struct task_asked *x, const struct 
     a->repeats = true; /* the same again is answered as before */
     a->complete = (struct msg_task_complete){
         .no = right->no, .lease = right->lease, .attempt = right->attempt,
-        .right = { RIGHT_MAC_BYTES, (const uint8_t *)call_bytes(c, mac).p },
+        .right = call_bytes_in(c, mac),
     };
     why = fill(a, x->path.op, &b);
     if (why == NULL) {

@@ -77,10 +77,6 @@ bool seg_full(struct seg_service *s, uint64_t n);
 void seg_step(struct seg_service *s, struct segtab_in in);
 /* node_kind.msg; service: struct seg_service. */
 void seg_msg(void *service, struct node_peer *p, const struct msg *m, uint64_t rid);
-/* node_kind.send: what the node pushes to all its routers is encoded once. */
-SQ_CHECK int seg_push(void *service, struct rpc_chan *ch, const struct msg *m, uint64_t rid);
-/* Sends the lines of the trail that were found meanwhile. */
-void seg_trace_tick(struct seg_service *s);
 
 struct seg_cfg { /* the configuration of a segment node */
     struct node_cfg node; /* first: node_cfg_check() */

@@ -52,7 +52,8 @@ void windows_free(struct tree *t)
     t->windows = NULL;
 }
 
-bool window_lets(const struct tree *t, const struct unit_rate *r, int64_t taken, uint64_t units)
+/* Has it room for so many units, of which so many are taken? */
+static bool window_lets(const struct tree *t, const struct unit_rate *r, int64_t taken, uint64_t units)
 {
     const struct window *w = window_at(t, r->window);
 

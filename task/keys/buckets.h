@@ -45,8 +45,6 @@ static inline struct window *window_at(const struct tree *t, uint8_t window)
 {
     return t->windows == NULL || t->windows->zone[window / RATE_NPERS] == NULL ? NULL : &t->windows->v[window];
 }
-/* Has it room for so many units, of which so many are taken? */
-bool window_lets(const struct tree *t, const struct unit_rate *r, int64_t taken, uint64_t units);
 /* When it has, on the partition's axis, if nothing else is taken of it; 0: now, or not known. */
 msec_t window_when(const struct tree *t, const struct unit_rate *r, int64_t taken, uint64_t units);
 /* The end of the window that closes the limiter; 0: none does. */

@@ -75,7 +75,7 @@ void tasktab_part_free(struct tasktab *t, struct part *p)
     schedules_fini(&p->schedules);
     notices_fini(&p->notices);
     notices_fini(&p->relays);
-    busiest_fini(&p->busiest);
+    free(p->busiest.v);
     free(p->estimates);
     free(p);
 }
@@ -292,11 +292,6 @@ void busiest_look(struct busiest *b, const struct engine *e, unsigned most)
     b->n = b->n_now;
     b->n_now = 0;
     b->at = 0;
-}
-
-void busiest_fini(struct busiest *b)
-{
-    free(b->v);
 }
 
 static void add_up(struct key_view *sum, const struct key_view *v)

@@ -63,6 +63,5 @@ bool tasktab_make_room(struct node_room *room);
 
 /* Goes on with the walk for the `most` busiest; 0: there is none. */
 void busiest_look(struct busiest *b, const struct engine *e, unsigned most);
-void busiest_fini(struct busiest *b);
 
 #endif

@@ -52,7 +52,7 @@ int progresses_set(struct progresses *p, uint32_t slot, const struct worker_said
     return 0;
 }
 
-void progresses_drop(struct progresses *p, uint32_t slot)
+static void progresses_drop(struct progresses *p, uint32_t slot)
 {
     struct progress *x = map_get_ptr(&p->by_slot, slot);
 

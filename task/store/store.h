@@ -46,7 +46,6 @@ void progresses_init(struct progresses *p);
 void progresses_fini(struct progresses *p);
 /* In place of what was said before. 0; SQ_EINVAL: too long; SQ_ENOMEM: nothing has changed. */
 SQ_CHECK int progresses_set(struct progresses *p, uint32_t slot, const struct worker_said *s, msec_t at);
-void progresses_drop(struct progresses *p, uint32_t slot);
 uint64_t progresses_bytes(const struct progresses *p);
 
 /* NULL: nothing was said. Borrowed until the next update of the task, or its end. */

@@ -193,7 +193,7 @@ static int apply_past(struct engine *e, const struct trec *r)
 {
     task_slot slot = task_find(&e->store, r->no);
 
-    if (slot == SLOT_NONE || !e->loading)
+    if (slot == SLOT_NONE)
         return SQ_EPROTO;
     return attempts_load(&e->attempts, slot, r->most, r->own.p, r->own.n);
 }
@@ -201,7 +201,7 @@ static int apply_past(struct engine *e, const struct trec *r)
 /* A snapshot is the first that is read. */
 static int apply_snap(struct engine *e, const struct trec *r)
 {
-    if (e->loading || e->store.n_slots != 0 || r->lo > TASK_ORDER_MAX + 1)
+    if (e->store.n_slots != 0 || r->lo > TASK_ORDER_MAX + 1)
         return SQ_EPROTO;
     e->loading = true;
     e->store.next_order = u64_max(e->store.next_order, r->lo);
@@ -209,10 +209,11 @@ static int apply_snap(struct engine *e, const struct trec *r)
     return 0;
 }
 
-static int apply_snap_end(struct engine *e)
+static int apply_snap_end(struct engine *e, const struct trec *r)
 {
-    int rc = e->loading ? arrive_end(e) : SQ_EPROTO;
+    int rc = arrive_end(e);
 
+    (void)r;
     if (rc < 0)
         return rc;
     e->loading = false;
@@ -352,8 +353,6 @@ void task_give_back(struct engine *e, task_slot slot)
 
 static int apply_settlements(struct engine *e, const struct trec *r)
 {
-    if (!e->loading)
-        return SQ_EPROTO;
     e->settled.more = r->lo;
     e->settled.back = r->hi;
     return 0;
@@ -365,7 +364,7 @@ static int apply_level(struct engine *e, const struct trec *r)
     const struct level l = { (int64_t)r->until, { (int64_t)r->lo, (int64_t)r->hi, (int64_t)r->digest } };
     uint32_t limiter;
 
-    if (!e->loading || (r->until | r->lo | r->hi | r->digest) > INT64_MAX)
+    if ((r->until | r->lo | r->hi | r->digest) > INT64_MAX)
         return SQ_EPROTO;
     limiter = tqueue_limiter(e, &r->name, &r->key1, &r->key2);
     if (limiter != 0)
@@ -492,7 +491,7 @@ static int apply_done_under(struct engine *e, const struct trec *r)
 {
     task_slot slot = task_find(&e->store, r->no);
 
-    if (!e->loading || slot == SLOT_NONE || task_at(&e->store, slot)->state != TASK_SUCCEEDED)
+    if (slot == SLOT_NONE || task_at(&e->store, slot)->state != TASK_SUCCEEDED)
         return SQ_EPROTO;
     task_keep_start(task_at(&e->store, slot), r->lease);
     return 0;
@@ -555,64 +554,50 @@ static int apply_to_task(struct engine *e, const struct trec *r)
     return of_task[r->kind].fn(e, slot, r);
 }
 
+enum when { ANY, LIVE, LOADING }; /* LOADING: in a snapshot; LIVE: not */
+
+/* The other records, and when they may come. */
+static const struct {
+    int (*fn)(struct engine *e, const struct trec *r);
+    enum when when;
+} of_partition[TREC_NKINDS] = {
+    [TREC_POOL] = { apply_pool, ANY },
+    [TREC_KEYS] = { apply_keys, ANY },
+    [TREC_AT] = { apply_at, ANY },
+    [TREC_STOOD] = { apply_stood, ANY },
+    [TREC_ACCEPT] = { arrive_accept, LIVE },
+    [TREC_OWN] = { apply_own, ANY },
+    [TREC_GROUP] = { group_apply, ANY },
+    [TREC_MEMBER] = { group_apply, ANY },
+    [TREC_GROUP_GONE] = { group_apply, ANY },
+    [TREC_CHAIN] = { apply_chain, ANY },
+    [TREC_PLACE] = { arrive_place, ANY },
+    [TREC_AT_PLACE] = { apply_at_place, ANY },
+    [TREC_PAST] = { apply_past, LOADING },
+    [TREC_DONE_UNDER] = { apply_done_under, LOADING },
+    [TREC_PASSED] = { apply_passed, ANY },
+    [TREC_TARGET] = { apply_target, ANY },
+    [TREC_SETTLED] = { apply_settled, ANY },
+    [TREC_SETTLEMENTS] = { apply_settlements, LOADING },
+    [TREC_WINDOW] = { window_apply, ANY },
+    [TREC_EMPTIED] = { apply_emptied, ANY },
+    [TREC_LEVEL] = { apply_level, LOADING },
+    [TREC_REPLY] = { arrive_reply, ANY },
+    [TREC_NAME] = { apply_name, ANY },
+    [TREC_REDRIVING] = { dead_apply_redriving, ANY },
+    [TREC_SNAP] = { apply_snap, LIVE },
+    [TREC_TASK] = { arrive_task, LOADING },
+    [TREC_SNAP_END] = { apply_snap_end, LOADING },
+};
+
 int task_apply(struct engine *e, const struct trec *r)
 {
-    switch ((enum trec_kind)r->kind) {
-    case TREC_POOL:
-        return apply_pool(e, r);
-    case TREC_KEYS:
-        return apply_keys(e, r);
-    case TREC_AT:
-        return apply_at(e, r);
-    case TREC_STOOD:
-        return apply_stood(e, r);
-    case TREC_ACCEPT:
-        return e->loading ? SQ_EPROTO : arrive_accept(e, r);
-    case TREC_OWN:
-        return apply_own(e, r);
-    case TREC_GROUP:
-    case TREC_MEMBER:
-    case TREC_GROUP_GONE:
-        return group_apply(e, r);
-    case TREC_CHAIN:
-        return apply_chain(e, r);
-    case TREC_PLACE:
-        return arrive_place(e, r);
-    case TREC_AT_PLACE:
-        return apply_at_place(e, r);
-    case TREC_PAST:
-        return apply_past(e, r);
-    case TREC_DONE_UNDER:
-        return apply_done_under(e, r);
-    case TREC_PASSED:
-        return apply_passed(e, r);
-    case TREC_TARGET:
-        return apply_target(e, r);
-    case TREC_SETTLED:
-        return apply_settled(e, r);
-    case TREC_SETTLEMENTS:
-        return apply_settlements(e, r);
-    case TREC_WINDOW:
-        return window_apply(e, r);
-    case TREC_EMPTIED:
-        return apply_emptied(e, r);
-    case TREC_LEVEL:
-        return apply_level(e, r);
-    case TREC_REPLY:
-        return arrive_reply(e, r);
-    case TREC_NAME:
-        return apply_name(e, r);
-    case TREC_REDRIVING:
-        return dead_apply_redriving(e, r);
-    case TREC_SNAP:
-        return apply_snap(e, r);
-    case TREC_TASK:
-        return e->loading ? arrive_task(e, r) : SQ_EPROTO;
-    case TREC_SNAP_END:
-        return apply_snap_end(e);
-    default:
+    int (*fn)(struct engine *, const struct trec *) = of_partition[r->kind].fn;
+    enum when when = of_partition[r->kind].when;
+
+    if (fn == NULL)
         return apply_to_task(e, r);
-    }
+    return when == ANY || (when == LOADING) == e->loading ? fn(e, r) : SQ_EPROTO;
 }
 
 static void tell_feed(struct engine *e, const struct trec *r)

@@ -115,6 +115,12 @@ void tasktab_down(struct tasktab *t, peer_no no)
     free(p);
 }
 
+/* Questions that are answered to the asker: by tasktab_put(), and so on. */
+#define QUESTIONS(X)                                                                     \
+    X(PUT, put) X(GET, get) X(UPLOAD, upload) X(READ, read) X(TAKE, take) X(SETTLE, settle)      \
+    X(PROGRESS, progress) X(FEED, feed) X(COMPLETE, complete) X(CHANGE, change)                  \
+    X(SCHEDULE, schedule) X(GROUP, group) X(FIRST, first) X(DO, do)
+
 void tasktab_msg(struct tasktab *t, struct task_now now, peer_no from, uint64_t rid,
                  const struct msg *m, struct outbox *out)
 {
@@ -124,53 +130,17 @@ void tasktab_msg(struct tasktab *t, struct task_now now, peer_no from, uint64_t 
         return;
     t->now = now;
     switch (m->type) {
-    case MSG_TASK_PUT:
-        tasktab_put(t, a, &m->task_put, out);
+#define X(NAME, name)                                                                    \
+    case MSG_TASK_##NAME:                                                                \
+        tasktab_##name(t, a, &m->task_##name, out);                                      \
         break;
-    case MSG_TASK_GET:
-        tasktab_get(t, a, &m->task_get, out);
-        break;
-    case MSG_TASK_UPLOAD:
-        tasktab_upload(t, a, &m->task_upload, out);
-        break;
-    case MSG_TASK_READ:
-        tasktab_read(t, a, &m->task_read, out);
-        break;
+        QUESTIONS(X)
+#undef X
     case MSG_TASK_FLOW:
         tasktab_flow(t, from, &m->task_flow);
         break;
-    case MSG_TASK_TAKE:
-        tasktab_take(t, a, &m->task_take, out);
-        break;
-    case MSG_TASK_SETTLE:
-        tasktab_settle(t, a, &m->task_settle, out);
-        break;
-    case MSG_TASK_PROGRESS:
-        tasktab_progress(t, a, &m->task_progress, out);
-        break;
-    case MSG_TASK_FEED:
-        tasktab_feed(t, a, &m->task_feed, out);
-        break;
-    case MSG_TASK_COMPLETE:
-        tasktab_complete(t, a, &m->task_complete, out);
-        break;
-    case MSG_TASK_CHANGE:
-        tasktab_change(t, a, &m->task_change, out);
-        break;
-    case MSG_TASK_SCHEDULE:
-        tasktab_schedule(t, a, &m->task_schedule, out);
-        break;
-    case MSG_TASK_GROUP:
-        tasktab_group(t, a, &m->task_group, out);
-        break;
-    case MSG_TASK_FIRST:
-        tasktab_first(t, a, &m->task_first, out);
-        break;
     case MSG_TASK_NOTICE_ANS:
         tasktab_notice_answered(t, &m->task_notice_ans);
-        break;
-    case MSG_TASK_DO:
-        tasktab_do(t, a, &m->task_do, out);
         break;
     case MSG_PCOPY_BEGIN:
         tasktab_in_begin(t, from, &m->pcopy_begin, out);

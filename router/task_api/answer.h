@@ -99,7 +99,7 @@ void task_list_settled(struct api_ans *a, const struct task_name *t, enum task_v
 void task_list_problem(struct api_ans *a, enum api_problem p, const char *detail, uint64_t wait_ms);
 void task_list_end(struct api_ans *a);
 
-/* What a task node says of schedules, as the API's answers. */
+/* Answers of the API about schedules, from what a task node says. */
 
 /* code: enum task_code or task_failure. */
 struct task_outcome schedule_outcome(int code, enum schedule_verb verb,

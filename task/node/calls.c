@@ -17,7 +17,7 @@
 
 #define LOG_MODULE "calls"
 #define NEED_MS    200 /* reports of what an endpoint needs, or has to give, are so far apart */
-#define NEED_PART  8   /* of its share is worth one */
+#define NEED_PART  8   /* such a part of its share is worth a report */
 #define TURN_MOST  32 /* calls of an endpoint: their bodies are in memory together */
 
 /* ---- endpoints ----------------------------------------------------------------------------- */

@@ -8,8 +8,8 @@
 #include "common/task/state.h"
 #include "router/api/response.h"
 #include "router/task_api/answer.h"
-#include "router/task_api/call_route.h"
 #include "router/task_api/path.h"
+#include "router/task_api/request_body.h"
 #include "router/task_requests/tasking.h"
 
 struct task_id { /* content of a task's token; 0: none */

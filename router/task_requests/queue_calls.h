@@ -26,7 +26,7 @@ void schedule_ask(struct tasking *t, const struct task_asked *x);
  *   event: gap      data: {"after":"117...40"}; some behind that are not known any more
  *
  * A TASK_FEED each FEED_EACH_MS asks for what is behind the last number, at once where there was more than an
- * answer has; the node keeps the newest (task/store/feeds.h). A client that has not taken the last ones is not
+ * answer has; the node keeps the newest (task/store/queue_extras.h). A client that has not taken the last ones is not
  * asked for. Last-Event-ID is the number with which it begins. */
 
 #define FEED_EACH_MS 200

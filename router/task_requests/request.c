@@ -11,7 +11,6 @@
 #include "common/task/queue_name.h"
 #include "common/ticket/task_token.h"
 #include "router/state/router.h"
-#include "router/task_api/call_route.h"
 #include "router/task_api/request_body.h"
 #include "router/task_requests/ask.h"
 #include "router/task_requests/pieces.h"

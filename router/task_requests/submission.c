@@ -8,7 +8,7 @@
 #include "common/task/call.h"
 #include "common/task/payload.h"
 #include "common/wire/codec.h"
-#include "router/task_api/call_route.h"
+#include "router/task_api/request_body.h"
 
 /* Most submissions have no name, group or labels: nothing is copied for these. */
 static const char *text_of(struct task_call *c, struct slice text)

@@ -8,7 +8,6 @@
 #include "common/task/call.h"
 #include "common/task/window.h"
 #include "router/state/router.h"
-#include "router/task_api/call_route.h"
 #include "router/task_api/look.h"
 #include "router/task_api/path.h"
 #include "router/task_api/request_body.h"

@@ -1,11 +1,12 @@
 /* change.h: callers and operators change tasks; the dead of a queue wait again at a rate, or go.
- * Pure. Of all: SQ_EUNKNOWN: there is no such task; SQ_ECONFLICT: it is past that; SQ_ESTALE. */
+ * Groups are sealed, and cancelled. Pure. Of all: SQ_EUNKNOWN: there is no such task; SQ_ECONFLICT: it is past that; SQ_ESTALE. */
 #ifndef SEGQ_TASK_CHANGE_H
 #define SEGQ_TASK_CHANGE_H
 
 #include "common/task/rules.h"
 #include "task/engine/engine.h"
 #include "task/engine/look.h"
+#include "task/engine/submit.h"
 
 /* 0: cancelled: no attempt begins any more. 1: it runs; this attempt is its last. */
 SQ_CHECK int engine_cancel(struct engine *e, task_no no);
@@ -52,5 +53,28 @@ SQ_CHECK int engine_redrive_all(struct engine *e, const struct trec_text *queue,
 SQ_CHECK int engine_redrive_stop(struct engine *e, const struct trec_text *queue);
 /* At most `most` of those that have been dead for longest go. How many; SQ_ESTALE. */
 SQ_CHECK int engine_discard_dead(struct engine *e, const struct trec_text *queue, unsigned most);
+
+/* Groups of a queue's tasks (task/store/queue_extras.h): sealed, when the last task was submitted;
+ * cancelled, what is left of them; forgotten, a while after their last task has gone. */
+
+/* NULL: there is none. Borrowed until the next command. */
+const struct group *engine_group(const struct engine *e, const struct trec_text *queue,
+                                 const struct trec_text *name);
+/* No more tasks get in. 0; 1: it was sealed, or over. SQ_EUNKNOWN, SQ_ESTALE. */
+SQ_CHECK int engine_group_seal(struct engine *e, const struct trec_text *queue, const struct trec_text *name);
+/* Seals it; its tasks that are not final are cancelled, as engine_cancel(), some with each
+ * engine_groups_advance(), also after a restart. As engine_group_seal(). */
+SQ_CHECK int engine_group_cancel(struct engine *e, const struct trec_text *queue, const struct trec_text *name);
+
+/* Behind engine_advance(): cancels, and forgets; at most so many. True: there are more. */
+bool engine_groups_advance(struct engine *e, unsigned most);
+/* How long there is nothing to do; MSEC_NEVER. ms: as engine_advance() has it. */
+msec_t engine_groups_idle_ms(const struct engine *e, msec_t ms);
+
+/* ---- for the other files of this room ---------------------------------------------- */
+/* 0; SQ_ESEALED: no more tasks get in; SQ_EFULL: there are too many. */
+SQ_CHECK int group_may_enter(struct engine *e, const struct submit *s);
+/* Enters the group that it names, before ACCEPT. As task_perform(). */
+SQ_CHECK int group_enter(struct engine *e, const struct submit *s, task_no no);
 
 #endif

@@ -25,8 +25,8 @@
 #include "task/keys/tree.h"
 #include "task/store/attempts.h"
 #include "task/store/extras.h"
-#include "task/store/feeds.h"
 #include "task/store/names.h"
+#include "task/store/queue_extras.h"
 #include "task/store/record.h"
 
 struct tqueue { /* present while it has tasks */

@@ -7,7 +7,6 @@
 #include "task/engine/apply.h"
 #include "task/engine/change.h"
 #include "task/engine/engine.h"
-#include "task/engine/group.h"
 #include "task/engine/places.h"
 #include "task/engine/tqueue.h"
 

@@ -9,7 +9,6 @@
 #include "common/task/window.h"
 #include "task/calls/calls.h"
 #include "task/engine/change.h"
-#include "task/engine/group.h"
 #include "task/engine/look.h"
 #include "task/engine/submit.h"
 #include "task/engine/tqueue.h"

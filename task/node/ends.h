@@ -26,7 +26,7 @@
 #include "common/task/state.h"
 #include "common/wire/msg.h"
 #include "common/wire/msg_router_task.h"
-#include "task/store/groups.h"
+#include "task/store/queue_extras.h"
 #include "task/store/record.h"
 
 /* ---- lines ------------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 #include "common/base/text.h"
 #include "task/calls/endpoint.h"
 #include "task/calls/estimates.h"
-#include "task/engine/group.h"
+#include "task/engine/change.h"
 #include "task/node/calls.h"
 #include "task/node/commands.h"
 #include "task/node/following.h"

@@ -11,7 +11,7 @@
 #include "task/bodies/answers.h"
 #include "task/bodies/large.h"
 #include "task/calls/request.h"
-#include "task/service/endpoint_files.h"
+#include "task/service/config.h"
 #include "task/service/long_answers.h"
 #include "task/service/service.h"
 

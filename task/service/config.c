@@ -1,8 +1,13 @@
 /* config.c: the table of a task node's configuration. */
 #include "task/service/config.h"
 
+#include <sodium.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/base/file.h"
+#include "common/base/log.h"
+#include "common/base/text.h"
 #include "common/task/call.h"
 #include "common/task/queue_name.h"
 #include "common/task/url.h"
@@ -115,4 +120,179 @@ int task_cfg_check(const void *cfg, struct err *e)
     if (rc == 0)
         rc = check_queues(&c->metrics_queues, e);
     return rc;
+}
+
+/* ---- endpoint files ----------------------------------------------------------------------- */
+
+/* See the header. */
+
+#define LOG_MODULE    "caller"
+#define KEYS_FILE_MAX 4096
+#define TLS_FILE_MAX  (512u << 10) /* a bundle of all public authorities is half of it */
+
+static int read_keys(struct sign_keys *k, const char *path, struct stat *was, struct err *e)
+{
+    char text[KEYS_FILE_MAX];
+    unsigned line = 0;
+    int64_t n = file_read(path, FILE_SECRET, text, sizeof(text), was, e);
+    const char *why = n >= 0 ? sign_keys_read(k, text, (size_t)n, &line) : NULL;
+
+    sodium_memzero(text, sizeof(text));
+    if (n < 0)
+        return (int)n;
+    return why != NULL ? err_set(e, SQ_EINVAL, "%s, line %u: %s", path, line, why) : 0;
+}
+
+/* A line, the key that the target wants to see, behind the name of its header and the scheme. */
+static int read_auth(char **out, const struct msg_endpoint *d, struct stat *was, struct err *e)
+{
+    char text[KEYS_FILE_MAX + ENDPOINT_AUTH_MAX + 1];
+    size_t begin = strlen(d->auth_field), name = strcspn(d->auth_field, ":"), at = begin;
+    int64_t n = file_read(d->auth_file, FILE_SECRET, text + begin, KEYS_FILE_MAX, was, e);
+    const char *why = NULL;
+
+    memcpy(text, d->auth_field, begin);
+    if (n >= 0) {
+        at += (size_t)n;
+        while (at > begin && strchr(" \t\r\n", text[at - 1]) != NULL)
+            at--;
+        text[at] = '\0';
+        why = at == begin ? "is empty" : strlen(text) < at || begin < name + 2 ? "is no line of text"
+              : call_header_wrong(text, name, text + name + 2, at - name - 2);
+    }
+    *out = n >= 0 && why == NULL ? strdup(text) : NULL;
+    sodium_memzero(text, sizeof(text));
+    if (why != NULL)
+        return err_set(e, SQ_EINVAL, "%s: %s: one line is expected, the key alone", d->auth_file, why);
+    if (n >= 0 && *out == NULL)
+        return err_set(e, SQ_ENOMEM, "%s: out of memory", d->auth_file);
+    return n < 0 ? (int)n : 0;
+}
+
+static void free_auth(char *auth)
+{
+    if (auth != NULL)
+        sodium_memzero(auth, strlen(auth));
+    free(auth);
+}
+
+static const char *path_of(const struct msg_endpoint *d, enum tls_file which)
+{
+    return which == TLS_CA ? d->ca_file : which == TLS_CERT ? d->cert_file : d->key_file;
+}
+
+static int read_tls(struct tls_text *t, const char *path, enum file_kind kind, struct err *e)
+{
+    char *text = malloc(TLS_FILE_MAX);
+    int64_t n = text != NULL ? file_read(path, kind, text, TLS_FILE_MAX, &t->was, e)
+                             : err_set(e, SQ_ENOMEM, "%s: out of memory", path);
+
+    if (n == 0)
+        n = err_set(e, SQ_EINVAL, "%s: is empty", path);
+    t->p = n > 0 ? malloc((size_t)n) : NULL;
+    if (n > 0 && t->p == NULL)
+        n = err_set(e, SQ_ENOMEM, "%s: out of memory", path);
+    if (n > 0) {
+        memcpy(t->p, text, (size_t)n);
+        t->n = (size_t)n;
+        sodium_memzero(text, (size_t)n);
+    }
+    free(text);
+    return n < 0 ? (int)n : 0;
+}
+
+int endpoint_files_read(struct endpoint_files *f, const struct msg_endpoint *d, struct err *e)
+{
+    int rc = 0;
+
+    f->sign = d->secret_file[0] != 0;
+    if (f->sign)
+        rc = read_keys(&f->keys, d->secret_file, &f->keys_were, e);
+    if (rc == 0 && d->auth_file[0] != 0)
+        rc = read_auth(&f->auth, d, &f->auth_was, e);
+    for (enum tls_file i = 0; rc == 0 && i < TLS_NFILES; i++)
+        if (path_of(d, i)[0] != 0)
+            rc = read_tls(&f->tls[i], path_of(d, i), i == TLS_KEY ? FILE_SECRET : FILE_ANY, e);
+    if (rc < 0)
+        endpoint_files_fini(f);
+    return rc;
+}
+
+void endpoint_files_fini(struct endpoint_files *f)
+{
+    for (unsigned i = 0; i < TLS_NFILES; i++) {
+        if (f->tls[i].p != NULL)
+            sodium_memzero(f->tls[i].p, f->tls[i].n);
+        free(f->tls[i].p);
+    }
+    free_auth(f->auth);
+    sodium_memzero(f, sizeof(*f));
+}
+
+/* Logs it once for each reason. */
+static void stays(char bad[ENDPOINT_WHY_MAX + 1], const struct err *e, const char *name)
+{
+    if (strcmp(bad, e->text) != 0)
+        log_error("event=endpoint_keys_bad endpoint=%s why=%s do=\"mend the file; the keys of before count "
+                  "until then\"", name, log_q(e->text, strlen(e->text)));
+    copy_text(bad, ENDPOINT_WHY_MAX + 1, e->text);
+}
+
+static void auth_again(struct endpoint_files *f, const struct msg_endpoint *d, const char *name)
+{
+    struct stat now;
+    struct err e = { 0 };
+    char *auth;
+
+    if (f->auth == NULL || file_is_same(d->auth_file, &f->auth_was))
+        return;
+    if (read_auth(&auth, d, &now, &e) < 0) {
+        stays(f->auth_bad, &e, name);
+        return;
+    }
+    free_auth(f->auth);
+    f->auth = auth;
+    f->auth_was = now;
+    f->auth_bad[0] = '\0';
+    log_info("event=endpoint_auth_changed endpoint=%s", name);
+}
+
+void endpoint_files_keys(struct endpoint_files *f, const struct msg_endpoint *d, const char *name)
+{
+    struct sign_keys keys;
+    struct stat now;
+    struct err e = { 0 };
+
+    auth_again(f, d, name);
+    if (!f->sign || file_is_same(d->secret_file, &f->keys_were))
+        return;
+    if (read_keys(&keys, d->secret_file, &now, &e) == 0) {
+        f->keys = keys;
+        f->keys_were = now;
+        log_info("event=endpoint_keys_changed endpoint=%s keys=%u", name, keys.n);
+        f->bad[0] = '\0';
+    } else {
+        stays(f->bad, &e, name);
+    }
+    sodium_memzero(&keys, sizeof(keys));
+}
+
+bool endpoint_files_tls_changed(const struct endpoint_files *f, const struct msg_endpoint *d)
+{
+    for (enum tls_file i = 0; i < TLS_NFILES; i++)
+        if (f->tls[i].p != NULL && !file_is_same(path_of(d, i), &f->tls[i].was))
+            return true;
+    return false;
+}
+
+static struct call_span span_of(const struct tls_text *t)
+{
+    return (struct call_span){ t->p, t->n };
+}
+
+void endpoint_files_rules(const struct endpoint_files *f, struct out_rules *r)
+{
+    r->ca = span_of(&f->tls[TLS_CA]);
+    r->cert = span_of(&f->tls[TLS_CERT]);
+    r->key = span_of(&f->tls[TLS_KEY]);
 }

@@ -12,7 +12,7 @@
 #include "common/task/rules.h"
 #include "common/task/state.h"
 #include "task/containers/pages.h"
-#include "task/store/groups.h"
+#include "task/store/queue_extras.h"
 
 /* Words of workers about the attempts that run: how far these are. Pure.
  *

@@ -14,7 +14,7 @@
 #ifndef SEGQ_TESTS_MOVERIG_H
 #define SEGQ_TESTS_MOVERIG_H
 
-#include "task/engine/group.h"
+#include "task/engine/change.h"
 #include "task/node/keep.h"
 #include "tests/lib/engine_state.h"
 #include "tests/lib/moveasks.h"

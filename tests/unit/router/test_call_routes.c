@@ -1,5 +1,5 @@
 /* test_call_routes.c: routes of calls: which endpoints a body gets, and a router that goes from one to the next. */
-#include "router/task_api/call_route.h"
+#include "router/task_api/request_body.h"
 
 #include "tests/lib/taskhttprig.h"
 

@@ -1,7 +1,7 @@
 /* test_feeds.c: starts and ends of a queue's tasks: what is told behind a number, where a gap is, when a feed goes;
  * and by a whole table. */
 #include "task/node/state.h"
-#include "task/store/feeds.h"
+#include "task/store/queue_extras.h"
 
 #include "tests/unit/task/tablerig.h"
 

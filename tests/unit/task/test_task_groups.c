@@ -2,7 +2,7 @@
  * over, told; cancelled, some with each turn; forgotten. */
 #include "tests/unit/task/enginerig.h"
 
-#include "task/engine/group.h"
+#include "task/engine/change.h"
 
 static const struct attempt back_ = { .end = ATTEMPT_GIVEN_BACK };
 

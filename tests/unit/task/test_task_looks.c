@@ -1,5 +1,5 @@
 /* test_task_looks.c: what callers and operators are told of tasks, and who may order what. */
-#include "task/engine/group.h"
+#include "task/engine/change.h"
 #include "tests/unit/task/tablerig.h"
 
 TestSuite(task_looks, .init = setup, .fini = teardown);

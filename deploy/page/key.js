@@ -4,6 +4,7 @@
 (function () {
   'use strict';
   const d = JSON.parse(document.getElementById('data').textContent), AGAIN_MS = 480000; /* both are good for ten minutes */
+  const PATIENCE_MS = 5000; /* for a proof that the reader waits for */
   let nonce = d.proof;
 
   const done = r => new Promise((good, bad) => { r.onsuccess = () => good(r.result); r.onerror = () => bad(r.error); setTimeout(bad, 3000); });
@@ -37,6 +38,9 @@
     return r.status === 401 && !last ? renew(token, true) : r.ok;
   }
 
+  /* An answer that never comes is none: what follows says how the place stands. */
+  const soon = p => Promise.race([p, new Promise((good, bad) => setTimeout(bad, PATIENCE_MS))]);
+
   const form = document.querySelector('form[action$="/join"]'), leave = document.getElementById('leave');
   if (form) {
     const submit = form.submit;
@@ -53,7 +57,7 @@
     addEventListener('submit', e => {
       if (e.target !== leave || e.defaultPrevented) return;
       e.preventDefault();
-      again().then(() => leave.submit());
+      soon(again()).catch(() => {}).then(() => leave.submit());
     });
   }
 
@@ -61,7 +65,7 @@
   if (d.state !== 'other_device' || !d.token || !self.indexedDB || !self.crypto || !crypto.subtle) return;
   const all = document.querySelector('main'), say = () => { all.hidden = false; };
   all.hidden = true;
-  renew(d.token).then(good => {
+  soon(renew(d.token)).then(good => {
     const once = Date.now() - (sessionStorage.segqProved || 0) > 10000; /* where cookies are not kept it would never end */
     if (!good || !once) return say();
     sessionStorage.segqProved = Date.now();

@@ -64,6 +64,26 @@ async function oneBrowser() {
   claim('who leaves has proved the key before', await device(leaver) !== '');
   await leaver.close();
 
+  const patient = await k.visitor(), slow = await patient.newPage();
+  await slow.goto(k.pageUrl(TARGET));
+  await slow.waitForSelector('article.waiting');
+  await slow.route('**/v1/tickets/*/device', () => {}); // an answer that never comes
+  const number = await slow.locator('article ~ p code').innerText();
+  await patient.clearCookies({ name: COOKIE });
+  await slow.click('#leave button');
+  await slow.waitForSelector('main:not([hidden]) article.other_device', { timeout: 20000 });
+  claim('who cannot prove it is told so in time, and the number', (await slow.locator('article').innerText()).includes(number), number);
+  await patient.close();
+
+  const keeps = await k.visitor(), last = await keeps.newPage();
+  await last.goto(k.pageUrl(TARGET));
+  await last.waitForSelector('article.waiting');
+  await last.route('**/v1/tickets/*/device', () => {});
+  await last.click('#leave button');
+  await last.waitForSelector('article.left', { timeout: 20000 });
+  claim('who has a good cookie leaves, proof or not', last.url().includes('left=1'), last.url());
+  await keeps.close();
+
   const plain = await k.visitor(), old = await plain.newPage();
   await old.goto(k.pageUrl(TARGET).replace(k.ROUTER, k.PLAIN));
   await old.waitForSelector('article.waiting');

@@ -185,6 +185,62 @@ static void do_leave(struct question *q)
     say_ok(q, NULL);
 }
 
+/* Several queues at once: plain requests. */
+static json_t *places_body(struct question *q)
+{
+    json_t *b = json_pack("{s:s}", "client", "game"), *queues = json_object_get(q->a, "queues");
+
+    if (json_array_size(queues) > 0)
+        json_object_set(b, "queues", queues);
+    if (text(q, "name")[0] != '\0')
+        json_object_set_new(b, "group", json_string(text(q, "name")));
+    if (text(q, "others")[0] != '\0')
+        json_object_set_new(b, "others", json_string(text(q, "others")));
+    if (text(q, "claim")[0] != '\0')
+        json_object_set_new(b, "claim", json_string(text(q, "claim")));
+    return b;
+}
+
+static json_t *poll_places(struct question *q, const char *group, struct segq_error *e)
+{
+    char path[512];
+
+    snprintf(path, sizeof(path), "/v1/places/%s", group);
+    return segq_ask(q->o->c, "GET", path, NULL, e);
+}
+
+static void do_wait_places(struct question *q)
+{
+    const char *group = text(q, "group");
+    struct segq_error e;
+    json_t *p = group[0] != '\0' ? poll_places(q, group, &e) : segq_ask(q->o->c, "POST", "/v1/places", places_body(q), &e);
+
+    while (p != NULL && strcmp(segq_text(p, "state"), "waiting") == 0) {
+        json_t *next;
+
+        say_event(q, json_incref(p));
+        pause_ms(number(p, "poll_after_ms", 1000));
+        next = poll_places(q, segq_text(p, "group"), &e);
+        json_decref(p);
+        p = next;
+    }
+    if (p != NULL && strcmp(segq_text(p, "state"), "over") == 0) {
+        json_decref(p);
+        say_error(q, "api", "ticket_gone", 410, "ticket_gone", NULL, "no place is left");
+        return;
+    }
+    answer(q, p, &e);
+}
+
+static void do_leave_places(struct question *q)
+{
+    struct segq_error e;
+    char path[512];
+
+    snprintf(path, sizeof(path), "/v1/places/%s", text(q, "group"));
+    answer(q, segq_ask(q->o->c, "DELETE", path, NULL, &e), &e);
+}
+
 /* ---- at the door ---- */
 
 static struct segq_gate *gate_of(struct question *q)
@@ -489,6 +545,7 @@ static const struct {
     void (*go)(struct question *q);
 } verbs[] = {
     { "open", do_open }, { "wait_pass", do_wait_pass }, { "poll", do_poll }, { "leave", do_leave },
+    { "wait_places", do_wait_places }, { "leave_places", do_leave_places },
     { "check_pass", do_check_pass }, { "verify_pass", do_verify_pass }, { "claim", do_claim },
     { "submit", do_submit }, { "submit_many", do_submit_many }, { "wait_task", do_wait_task },
     { "look", do_look }, { "cancel", do_cancel }, { "group", do_group }, { "call", do_call },

@@ -37,6 +37,9 @@ void segq_fail(struct segq_error *e, enum segq_failure kind, int status, const c
                const char *detail);
 json_t *segq_none(struct segq_error *e, const char *detail); /* NULL: a network error */
 void segq_random(unsigned char *out, size_t n);
+#define SEGQ_KEY_ROOM 33
+/* A fresh Idempotency-Key, in out. */
+const char *segq_new_key(char out[SEGQ_KEY_ROOM]);
 /* A later try, or another router, may mend it. */
 int segq_mends(const struct segq_error *e);
 /* before, name as a part of a path, behind. */

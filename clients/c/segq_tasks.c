@@ -12,16 +12,6 @@
 #define BATCH_BYTES (512u << 10)
 #define WAIT_S      20 /* of one question that waits */
 
-static const char *new_key(char out[33])
-{
-    unsigned char seed[16];
-
-    segq_random(seed, sizeof(seed));
-    for (int i = 0; i < 16; i++)
-        snprintf(out + 2 * i, 3, "%02x", seed[i]);
-    return out;
-}
-
 static json_t *task_of(json_t *said, struct segq_error *e)
 {
     if (said == NULL || segq_text(said, "task")[0] != '\0')
@@ -33,7 +23,7 @@ static json_t *task_of(json_t *said, struct segq_error *e)
 json_t *segq_submit(struct segq_client *c, const char *queue, json_t *payload, json_t *members,
                     struct segq_error *e)
 {
-    char path[512], fresh[33], *key = NULL;
+    char path[512], fresh[SEGQ_KEY_ROOM], *key = NULL;
     struct segq_ask q = { .method = "POST", .retry_for_ms = -1 };
     json_t *said;
 
@@ -51,7 +41,7 @@ json_t *segq_submit(struct segq_client *c, const char *queue, json_t *payload, j
     if (key != NULL)
         q.key = key;
     else if (json_object_get(q.value, "name") == NULL && json_object_get(q.value, "claim") == NULL)
-        q.key = new_key(fresh);
+        q.key = segq_new_key(fresh);
     said = task_of(segq_http(c, &q, e), e);
     json_decref(q.value);
     free(key);
@@ -81,7 +71,7 @@ json_t *segq_submit_many(struct segq_client *c, const char *queue, json_t *rows,
     segq_path(path, sizeof(path), "/v1/queues/", queue, "/tasks/batch");
     json_array_foreach(rows, i, row)
         if (json_object_get(row, "name") == NULL && json_object_get(row, "idempotency_key") == NULL)
-            json_object_set_new(row, "idempotency_key", json_string(new_key(key)));
+            json_object_set_new(row, "idempotency_key", json_string(segq_new_key(key)));
     for (size_t first = 0, n; out != NULL && (n = portion(rows, first)) > 0; first += n) {
         json_t *some = json_array(), *said;
 

@@ -62,7 +62,8 @@ json_t *segq_look(struct segq_client *c, const char *task, struct segq_error *e)
 json_t *segq_wait(struct segq_client *c, const char *task, long timeout_ms, struct segq_error *e);
 json_t *segq_cancel(struct segq_client *c, const char *task, int force, struct segq_error *e);
 /* Any other call of the API (groups, schedules ...), tried again as told: its answer, which is an
- * object or an array; an empty object where it has none. */
+ * object or an array; an empty object where it has none. "/v1/places" (several queues at once) goes
+ * without the client's token, and a join there has a key of its own. */
 json_t *segq_ask(struct segq_client *c, const char *method, const char *path, json_t *body,
                  struct segq_error *e);
 /* A request to an endpoint, when its turn has come (path "/v1/call/ENDPOINT/..."), or the answer of

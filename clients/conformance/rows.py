@@ -21,7 +21,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 TICKETS, EVENTS = r"^/v1/tickets/[^/]*$", r"/events$"
 # Rows whose line lets nobody in at first.
 PAUSED = {"news_by_events", "news_by_polls", "resume", "stream_cut", "stream_mute", "reasons_of_410", "router_dies",
-          "cut_body", "slow_body", "garbage", "lost_join", "unknown_token", "server_token", "device", "places"}
+          "cut_body", "slow_body", "garbage", "lost_join", "unknown_token", "server_token", "device", "places", "places_kept", "places_claim"}
 # Rows whose line has `bind: device`.
 BOUND = {"device"}
 # One of these goes first, alone: a virtual machine that has just begun keeps no times.
@@ -144,9 +144,7 @@ def row_leave(r):
 
 def row_places(r):
     other = r.queue + "-b"
-    r.cluster.operate("PUT", f"/v1/admin/queues/{other}", {"release_per_s": 1000, "poll_min": "200ms", "poll_max": "1s", "grace": "10m"})
-    r.cluster.operate("POST", f"/v1/admin/queues/{other}/pause")
-    r.until(lambda: all(paused(r, x, other) for x in r.cluster.routers), text="routers do not know the second queue")
+    second_queue(r, other)
     r.proxy.rule("POST", "/v1/places$", drop_answer())
     r.proxy.rule("GET", "/v1/places/", problem(503, "queue_unavailable"))
     c = r.client()
@@ -167,6 +165,69 @@ def row_places(r):
     c.ask("leave_places", group=got["group"])
     r.raises("a wait after that", lambda: c.ask("wait_places", queues=[], group=got["group"]), kind="api", status=410)
     r.raises("no such queue", lambda: c.ask("wait_places", queues=[r.queue, "no-such"]), kind="api", status=404, code="queue_not_found")
+
+
+def passes(said):
+    return [(p["state"], bool(p.get("pass"))) for p in said["places"]]
+
+
+def second_queue(r, other):
+    r.cluster.operate("PUT", f"/v1/admin/queues/{other}", {"release_per_s": 1000, "poll_min": "200ms", "poll_max": "1s", "grace": "10m"})
+    r.cluster.operate("POST", f"/v1/admin/queues/{other}/pause")
+    r.until(lambda: all(paused(r, x, other) for x in r.cluster.routers), text="routers do not know the second queue")
+
+
+def row_places_kept(r):
+    other = r.queue + "-c"
+    second_queue(r, other)
+    c = r.client()
+    asked = c.begin("wait_places", queues=[r.queue, other], others="keep")
+    asked.wait_for(waits)
+    r.order("resume")
+    asked.wait_for(lambda p: ("admitted", True) in passes(p) and p["state"] == "waiting")
+    r.cluster.operate("POST", f"/v1/admin/queues/{other}/resume")
+    got = asked.result(20)
+    r.claim(passes(got) == [("admitted", True)] * 2, f"at the end: {got}")
+    c.ask("leave_places", group=got["group"])
+
+
+def row_places_claim(r):
+    other = r.queue + "-d"
+    second_queue(r, other)
+    claim = signed(r, {"aud": [r.queue, other], "lane": "default", "sub": "anna", "exp": int(time.time()) + 300})
+    c = r.client()
+    here, again = (c.begin("wait_places", queues=q, claim=claim).wait_for(waits) for q in ([r.queue, other], [other, r.queue]))
+    tickets = [{p["queue"]: p["ticket"] for p in x["places"]} for x in (here, again)]
+    r.claim(tickets[0] == tickets[1], f"the same claim has other places: {tickets}")
+    c.ask("leave_places", group=again["group"])
+    bad = signed(r, {"aud": [r.queue], "lane": "default", "sub": "anna", "exp": int(time.time()) + 300})
+    r.raises("a claim for one of them", lambda: c.ask("wait_places", queues=[r.queue, other], claim=bad), kind="api", status=403)
+
+
+def row_places_named(r):
+    for name in ("pair-a", "pair-b"):
+        r.cluster.operate("PUT", f"/v1/admin/queues/{name}", {"release_per_s": 1000, "poll_min": "200ms", "poll_max": "1s"})
+    r.until(lambda: all(is_there(r, f"{x}/v1/queues/{q}") for x in r.cluster.routers for q in ("pair-a", "pair-b")),
+            text="routers do not know the queues")
+    c = r.client()
+    got = c.ask("wait_places", queues=[], name="pair")
+    r.claim(sorted(p["queue"] for p in got["places"]) == ["pair-a", "pair-b"] and passes(got) == [("admitted", True)] * 2, f"{got}")
+    body = json.loads(r.proxy.those("POST", "/v1/places$")[0].body)
+    r.claim({k for k in body if body[k] is not None} <= {"group", "client"}, f"{body}")
+    c.ask("leave_places", group=got["group"])
+    r.raises("no such group", lambda: c.ask("wait_places", queues=[], name="pears"), kind="api", status=404, code="queue_not_found")
+
+
+def signed(r, members):
+    with open(os.path.join(r.cluster.dir, "secrets/claim.key"), encoding="utf-8") as f:
+        return r.client(token=None).ask("claim", secret=f.read().strip(), kid="shop", members=members)
+
+
+def is_there(r, url):
+    try:
+        return r.cluster.http("GET", url) is not None
+    except OSError:
+        return False
 
 
 def paused(r, router, queue):

@@ -21,6 +21,8 @@ type Claim struct {
 	Key      string   `json:"key,omitempty"`
 	Priority *int     `json:"priority,omitempty"`
 
+	Audiences []string `json:"-"` // the queues of a group, in place of Audience
+
 	KeyID string        `json:"-"` // kid, as the key is named in claim_keys
 	TTL   time.Duration `json:"-"` // 5 minutes
 	Now   time.Time     `json:"-"` // zero: the clock's
@@ -52,11 +54,19 @@ func (c Claim) sign(alg string, sign func([]byte) ([]byte, error)) (string, erro
 		Typ string `json:"typ"`
 		Kid string `json:"kid,omitempty"`
 	}{alg, "JWT", c.KeyID})
+	var aud any // goes before that of Claim
+	if c.Audience != "" {
+		aud = c.Audience
+	}
+	if len(c.Audiences) > 0 {
+		aud = c.Audiences
+	}
 	body, err := encode(struct {
+		Aud any `json:"aud,omitempty"`
 		Claim
 		Iat int64 `json:"iat"`
 		Exp int64 `json:"exp"`
-	}{c, c.Now.Unix(), c.Now.Add(c.TTL).Unix()})
+	}{aud, c, c.Now.Unix(), c.Now.Add(c.TTL).Unix()})
 	if err != nil {
 		return "", err
 	}

@@ -281,6 +281,10 @@ func TestClaims(t *testing.T) {
 	mac := hmac.New(sha256.New, []byte("secret"))
 	mac.Write([]byte(parts[0] + "." + parts[1]))
 	is(t, "signature", parts[2], b64(mac.Sum(nil)))
+	c.Audience, c.Audiences = "", []string{"login", "rides"}
+	text, _ = SignClaim("secret", c)
+	body, _ = unb64(strings.Split(text, ".")[1])
+	is(t, "several queues", string(body), `{"aud":["login","rides"],"lane":"vip","priority":0,"iat":1000,"exp":1060}`)
 	text, err = SignClaimEd25519(seed, c)
 	parts = strings.Split(text, ".")
 	signature, _ := unb64(parts[2])

@@ -25,12 +25,19 @@ type OnePlace struct {
 	Position *int64 `json:"position"`
 	EtaS     *int64 `json:"eta_s"`
 	Ticket   string `json:"ticket"`
+
+	Pass          string `json:"pass"` // when admitted, where the others are kept
+	PassExpiresAt Unix   `json:"pass_expires_at"`
 }
 
 // Several are one person's places in several queues: the first turn is taken, the others are given up
-// (join_groups of the routers). Its fields are set before Wait; it is for one goroutine at a time.
+// (join_groups of the routers), or kept: then each place that is let in has its own pass, and the wait
+// ends when none waits any more. Its fields are set before Wait; it is for one goroutine at a time.
 type Several struct {
 	Queues []string
+	Name   string // of a group of the routers' configuration, in place of Queues
+	Others string // give_up, keep
+	Claim  string // a signed claim for all queues
 	Group  string // the last one of an earlier run: the places go on; else it joins
 	Client string // browser, mobile, game
 
@@ -50,9 +57,12 @@ func (s *Several) Enter(ctx context.Context) (*Places, error) {
 		s.key = key()
 	}
 	body, err := encode(struct {
-		Queues []string `json:"queues"`
+		Queues []string `json:"queues,omitempty"`
+		Group  string   `json:"group,omitempty"`
+		Others string   `json:"others,omitempty"`
+		Claim  string   `json:"claim,omitempty"`
 		Client string   `json:"client,omitempty"`
-	}{s.Queues, s.Client})
+	}{s.Queues, s.Name, s.Others, s.Claim, s.Client})
 	if err != nil {
 		return nil, err
 	}

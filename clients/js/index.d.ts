@@ -179,9 +179,18 @@ export interface Places {
   pass?: string;
   pass_expires_at?: number;
 }
+export interface SeveralOptions extends CallOptions {
+  /** Of an earlier run: it goes on in the same places. */
+  group?: string;
+  /** A group of the routers' configuration, in place of queues. */
+  name?: string;
+  others?: 'give_up' | 'keep';
+  claim?: string;
+  client?: 'browser' | 'mobile' | 'game';
+}
 /** One person's places in several queues: iterate over it, or wait(). */
 export class Several implements AsyncIterable<Places> {
-  constructor(transport: Transport, queues: string[], options?: CallOptions & { group?: string; client?: 'browser' | 'mobile' | 'game' });
+  constructor(transport: Transport, queues: string[], options?: SeveralOptions);
   readonly group?: string;
   readonly places?: Places;
   join(): Promise<Places>;
@@ -389,7 +398,7 @@ export class Client {
   /** A place in a line of people. Nothing is asked yet. */
   line(queue: string, options?: LineOptions): Line;
   /** Places in several queues, of which the first turn is taken. */
-  several(queues: string[], options?: CallOptions & { group?: string; client?: 'browser' | 'mobile' | 'game' }): Several;
+  several(queues: string[], options?: SeveralOptions): Several;
   /** Joins (or goes on, token), and is over when it is let in: .pass. */
   waitForPass(queue: string, options?: LineOptions & { onTicket?(ticket: Ticket): void }): Promise<Ticket>;
   figures(queue: string, options?: CallOptions): Promise<Record<string, any>>;

@@ -6,6 +6,7 @@ cluster_for_clients() {
     mkdir -p -m 700 "$C/secrets"
     (umask 077 && head -c 24 /dev/urandom | base64 >"$C/secrets/claim.key")
     up --routers 2 --task-nodes 1 --release-per-s 100 --set router.join_groups=true \
+        --set 'router.groups=[{name: pair, queues: [pair-a, pair-b], others: keep}]' \
         --set "router.claim_keys=[{kid: shop, alg: HS256, secret_file: '$C/secrets/claim.key'}]"
 }
 

@@ -47,11 +47,13 @@ namespace Segq
             return new Line(Routers, queue, options);
         }
 
-        /// <summary>Places in several queues, of which the first turn is taken. Nothing is asked yet. group: of an earlier
-        /// run.</summary>
-        public Several Several(IEnumerable<string> queues, string group = null, string client = "game")
+        /// <summary>Places in several queues, of which the first turn is taken; others "keep": all of them. Nothing is
+        /// asked yet. group: of an earlier run. name: a group of the routers' configuration, in place of queues
+        /// (null). claim: a signed one, for all queues.</summary>
+        public Several Several(IEnumerable<string> queues, string group = null, string client = "game", string name = null,
+            string others = null, string claim = null)
         {
-            return new Several(Routers, queues, group, client);
+            return new Several(Routers, queues, group, client, name, others, claim);
         }
 
         /// <summary>Joins, and returns when it is let in: Pass.</summary>

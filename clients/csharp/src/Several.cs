@@ -45,20 +45,23 @@ namespace Segq
     }
 
     /// <summary>One person's places in several queues: the first turn is taken, the others are given up (join_groups of
-    /// the routers). Not for two waits at once.</summary>
+    /// the routers), or kept: then each place that is let in has its own pass, and the wait ends when none waits any
+    /// more. Not for two waits at once.</summary>
     public sealed class Several
     {
         private readonly Routers routers;
-        private readonly string[] queues;
-        private readonly string client;
+        private readonly Dictionary<string, object> body = new Dictionary<string, object>();
         private readonly string key = Guid.NewGuid().ToString();
 
-        internal Several(Routers routers, IEnumerable<string> queues, string group, string client)
+        internal Several(Routers routers, IEnumerable<string> queues, string group, string client, string name, string others, string claim)
         {
             this.routers = routers;
-            this.queues = queues.ToArray();
-            this.client = client;
             Group = group;
+            if (queues != null && queues.Any())
+                body["queues"] = queues.ToArray();
+            foreach (var m in new Dictionary<string, string> { { "group", name }, { "others", others }, { "claim", claim }, { "client", client } })
+                if (m.Value != null)
+                    body[m.Key] = m.Value;
         }
 
         /// <summary>Save it: each answer has another one, all of them stay good.</summary>
@@ -70,7 +73,7 @@ namespace Segq
             if (Group != null)
                 return PollAsync(cancel);
             var q = Ask.People("POST", "/v1/places").With("Content-Type", "application/json").With("Idempotency-Key", key);
-            q.Body = Json.Bytes(new Dictionary<string, object> { { "queues", queues }, { "client", client } });
+            q.Body = Json.Bytes(body);
             return AskedAsync(q, cancel);
         }
 

@@ -119,7 +119,7 @@ namespace Segq
                     await line.LeaveAsync();
                     return null;
                 case "wait_places":
-                    return (await c.Several(Json.Items(a["queues"]).Cast<string>(), text("group")).WaitAsync(p => Say(id, "event", p.Raw))).Raw;
+                    return (await c.Several(Json.Items(a["queues"]).Cast<string>(), text("group"), "game", text("name"), text("others"), text("claim")).WaitAsync(p => Say(id, "event", p.Raw))).Raw;
                 case "leave_places":
                     await c.Several(new string[0], text("group")).LeaveAsync();
                     return null;

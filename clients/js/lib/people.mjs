@@ -203,14 +203,17 @@ export class Line {
 }
 
 /** One person's places in several queues: the first turn is taken, the others are given up (`join_groups` of the
- * routers). Iterate over it, or wait(): what comes is Places of proto/openapi.yaml. */
+ * routers), or kept with others: 'keep': then each place that is let in has its own `pass`, and it ends when none waits
+ * any more. name: a group of the routers' configuration, in place of queues. Iterate over it, or wait(): what comes is
+ * Places of proto/openapi.yaml. */
 export class Several {
-  constructor(transport, queues, { group, client, signal } = {}) {
+  constructor(transport, queues, { group, name, others, claim, client, signal } = {}) {
     this.group = group; // each answer has another one: save the last
     this.places = undefined;
     this._t = transport;
     this._signal = signal;
-    this._body = JSON.stringify({ queues, client: client || (globalThis.document ? 'browser' : 'game') });
+    this._body = JSON.stringify({ queues: queues?.length ? queues : undefined, group: name, others, claim,
+      client: client || (globalThis.document ? 'browser' : 'game') });
   }
 
   /** Takes the places, all or none, or finds them again. Forbidden, NotFound: it cannot join. */

@@ -253,14 +253,18 @@ class Line:
 
 class Several:
     """One person's places in several queues: the first turn is taken, the others are given up (`join_groups` of the
-    routers). Iterate over it, or wait(): what comes is Places of proto/openapi.yaml."""
+    routers), or kept with others="keep": then each place that is let in has its own `pass`, and it ends when none
+    waits any more. name: a group of the routers' configuration, in place of queues. Iterate over it, or wait(): what
+    comes is Places of proto/openapi.yaml."""
 
     def __init__(self, transport: Transport, queues: Sequence[str] = (), *, group: Optional[str] = None,
+                 name: Optional[str] = None, others: Optional[str] = None, claim: Optional[str] = None,
                  client: str = "game") -> None:
         self.group = group  # each answer has another one: save the last
         self.places: Mapping[str, Any] = {}  # as last heard
         self._t, self._key = transport, uuid.uuid4().hex
-        self._body = json.dumps({"queues": list(queues), "client": client}).encode()
+        said = {"queues": list(queues) or None, "group": name, "others": others, "claim": claim, "client": client}
+        self._body = json.dumps({k: v for k, v in said.items() if v is not None}).encode()
 
     def join(self) -> Mapping[str, Any]:
         """Takes the places, all or none, or finds them again. `Forbidden`, `NotFound`: it cannot join."""

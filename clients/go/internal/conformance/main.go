@@ -48,6 +48,9 @@ type request struct {
 	Rows        []json.RawMessage `json:"rows"`
 	Task        string            `json:"task"`
 	Force       bool              `json:"force"`
+	Name        string            `json:"name"`
+	Others      string            `json:"others"`
+	Claim       string            `json:"claim"`
 	Group       string            `json:"group"`
 	Then        json.RawMessage   `json:"then"`
 	Endpoint    string            `json:"endpoint"`
@@ -246,7 +249,7 @@ func leave(ctx context.Context, s *session, r *request) (any, error) {
 
 func waitPlaces(ctx context.Context, s *session, r *request) (any, error) {
 	l := s.Several(r.Queues...)
-	l.Group = r.Group
+	l.Group, l.Name, l.Others, l.Claim = r.Group, r.Name, r.Others, r.Claim
 	return l.Wait(ctx, func(p *segq.Places) { r.event(p) })
 }
 
@@ -302,11 +305,19 @@ func serve(_ context.Context, s *session, r *request) (any, error) {
 }
 
 func claim(_ context.Context, _ *session, r *request) (any, error) {
-	c := segq.Claim{KeyID: r.Kid}
+	c := struct {
+		segq.Claim
+		Aud any `json:"aud"`
+	}{Claim: segq.Claim{KeyID: r.Kid}}
 	if err := json.Unmarshal(r.Members, &c); err != nil {
 		return nil, err
 	}
-	return segq.SignClaim(r.Secret, c)
+	list, _ := c.Aud.([]any)
+	for _, q := range list {
+		c.Audiences = append(c.Audiences, q.(string))
+	}
+	c.Audience, _ = c.Aud.(string)
+	return segq.SignClaim(r.Secret, c.Claim)
 }
 
 // ---- tasks ----

@@ -1,18 +1,24 @@
 package segq;
 
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 
 /** One person's places in several queues: the first turn is taken, the others are given up ({@code join_groups} of
- *  the routers). Not for two awaits at once. */
+ *  the routers), or kept: then each place that is let in has its own pass, and the wait ends when none waits any more.
+ *  Not for two awaits at once. */
 public final class Several {
     private final Http http;
     private final List<String> queues;
     private final String key = UUID.randomUUID().toString();
     private String client = "game";
+    private String name;
+    private String others;
+    private String claim;
     private volatile String group;
 
     Several(Http http, List<String> queues) {
@@ -23,6 +29,24 @@ public final class Several {
     /** The last one of an earlier run: it goes on in the same places. */
     public Several group(String saved) {
         group = saved;
+        return this;
+    }
+
+    /** A group of the routers' configuration, in place of queues. */
+    public Several name(String ofGroup) {
+        name = ofGroup;
+        return this;
+    }
+
+    /** "give_up" or "keep": the other places, at a turn. */
+    public Several others(String rule) {
+        others = rule;
+        return this;
+    }
+
+    /** A signed claim for all queues. */
+    public Several claim(String jwt) {
+        claim = jwt;
         return this;
     }
 
@@ -41,7 +65,14 @@ public final class Several {
     public CompletableFuture<Places> join() {
         if (group != null)
             return poll();
-        return asked(new Http.Ask("POST", "/v1/places", Json.bytes(Map.of("queues", queues, "client", client)),
+        Map<String, Object> body = new LinkedHashMap<>();
+        body.put("queues", queues.isEmpty() ? null : queues);
+        body.put("group", name);
+        body.put("others", others);
+        body.put("claim", claim);
+        body.put("client", client);
+        body.values().removeIf(Objects::isNull);
+        return asked(new Http.Ask("POST", "/v1/places", Json.bytes(body),
             Http.people("Content-Type", "application/json", "Idempotency-Key", key)));
     }
 

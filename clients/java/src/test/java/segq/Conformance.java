@@ -123,6 +123,7 @@ final class Conformance {
                 return line.poll().thenApply(t -> ticket(t, line));
             case "leave": return line(a, c).leave();
             case "wait_places": return c.several(Json.list(a.get("queues")).toArray(String[]::new)).group((String) a.get("group"))
+                .name((String) a.get("name")).others((String) a.get("others")).claim((String) a.get("claim"))
                 .await(p -> say(id, "event", p.raw())).thenApply(Places::raw);
             case "leave_places": return c.several().group((String) a.get("group")).leave();
             case "check_pass": return gate(a, c).check(token);

@@ -184,6 +184,8 @@ wait_quietly() { # 20 s and some patience, no claim
 
 # ---- the cluster --------------------------------------------------------------------
 
+# OLDER="r1 s0" OLDER_BIN=DIR: on these machines the programs of another release, in any story.
+bin_of() { case " ${OLDER:-} " in *" $1 "*) echo "$OLDER_BIN" ;; *) echo "$BIN" ;; esac; }
 program_of() { case $(kind "$1") in m) echo mng_cluster ;; s) echo seg_cluster ;; t) echo task_cluster ;; r) echo rt_cluster ;; esac }
 
 manager_list() { # as YAML
@@ -201,7 +203,7 @@ write_machine() { # machine listen-port admin-port
     [ "$(kind "$1")" = m ] || managers=$(manager_list)
     sed -e "s|^name: .*|name: $1|" -e "s|^children: .*|children: 1|" \
         -e "s|^listen: .*|listen: $a:$2|" -e "s|^admin: .*|admin: $a:$3|" \
-        -e "s|^managers: .*|managers: [$managers]|" "$from" >"$C/config/$1.yaml"
+        -e "s|^managers: .*|managers: [$managers]|" -e "/^program:/s|$BIN/|$(bin_of "$1")/|" "$from" >"$C/config/$1.yaml"
     [ -z "$(region_of "$1")" ] || sed -i "s|^set:.*|&\n  - 'region=$(region_of "$1")'|" "$C/config/$1.yaml"
 }
 
@@ -240,7 +242,7 @@ boot() { # machine...: its supervisor (Redis) is started
             on "$m" redis-server "$C/secrets/redis.conf"
         else
             # shellcheck disable=SC2046
-            on "$m" setsid env $(shim_env "$m") "$BIN/$(program_of "$m")" -c "$C/config/$m.yaml" </dev/null \
+            on "$m" setsid env $(shim_env "$m") "$(bin_of "$m")/$(program_of "$m")" -c "$C/config/$m.yaml" </dev/null \
                 >>"$C/logs/$m.log" 2>&1 &
         fi
     done

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 CLIENTS, BUILT = os.path.join(ROOT, "clients"), os.path.join(ROOT, "build/clients")
-ALL = frozenset(("people", "events", "gate", "tasks", "worker", "types", "hooks", "alone"))
+ALL = frozenset(("people", "events", "gate", "tasks", "worker", "types", "hooks", "alone", "keys"))
+KEYLESS = ALL - {"keys"}  # without ECDSA of the platform, or not built
 
 
 def debian(name):
@@ -32,25 +33,25 @@ class Language(NamedTuple):
     has. build: commands, run within clients/NAME, of what stands in build/clients/NAME. tests: its own."""
     argv: list
     needs: dict
-    parts: frozenset = ALL
+    parts: frozenset = KEYLESS
     build: list = []
     tests: list = []
 
 
 OWN_GO = ["env", "GOPROXY=off", "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local", GO]
 LANGUAGES = {
-    "python": Language([PYTHON, f"{CLIENTS}/python/conformance.py"], {PYTHON: "python3"},
+    "python": Language([PYTHON, f"{CLIENTS}/python/conformance.py"], {PYTHON: "python3"}, ALL,
                        tests=[PYTHON, "tests/test_client.py"]),
     "java": Language([*JAVA, "segq.Conformance"], {JAVA[0]: "openjdk-17-jdk-headless", debian("javac"): "openjdk-17-jdk-headless"},
                      build=[["./build.sh", f"{BUILT}/java"]], tests=[*JAVA, "segq.Tests"]),
     "csharp": Language([debian("mono"), f"{BUILT}/csharp/Conformance.exe"], {debian("mono"): "mono-runtime", debian("mcs"): "mono-mcs"},
                        build=[["./build.sh", f"{BUILT}/csharp"]], tests=[debian("mono"), f"{BUILT}/csharp/Tests.exe"]),
-    "js": Language(["node", f"{CLIENTS}/js/conformance.mjs"], {"node": "nodejs"}, tests=["node", "tests/test_client.mjs"]),
+    "js": Language(["node", f"{CLIENTS}/js/conformance.mjs"], {"node": "nodejs"}, ALL, tests=["node", "tests/test_client.mjs"]),
     "page": Language(["node", f"{CLIENTS}/js/conformance_page.js"], {"node": "nodejs"}, frozenset({"people"})),
-    "c": Language([f"{BUILT}/c/conformance"], {"cc": "gcc"}, ALL - {"types"},
+    "c": Language([f"{BUILT}/c/conformance"], {"cc": "gcc"}, KEYLESS - {"types"},
                   [["sh", "-c", f"cc -std=c11 -O1 -g -Wall -Wextra -Wshadow -Werror -o {BUILT}/c/conformance conformance.c segq*.c "
                                 "-lcurl -ljansson -lcrypto -lpthread"]]),
-    "go": Language([f"{BUILT}/go/conformance"], {GO: "golang-go"},
+    "go": Language([f"{BUILT}/go/conformance"], {GO: "golang-go"}, ALL,
                    build=[[*OWN_GO, "build", "-o", f"{BUILT}/go/conformance", "./internal/conformance"]],
                    tests=["sh", "-c", "! gofmt -l . | grep . && exec \"$@\"", "sh", *OWN_GO, "test", "-count=1", "-v", "./..."]),
 }

@@ -21,9 +21,9 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 TICKETS, EVENTS = r"^/v1/tickets/[^/]*$", r"/events$"
 # Rows whose line lets nobody in at first.
 PAUSED = {"news_by_events", "news_by_polls", "resume", "stream_cut", "stream_mute", "reasons_of_410", "router_dies",
-          "cut_body", "slow_body", "garbage", "lost_join", "unknown_token", "server_token", "device", "places", "places_kept", "places_claim"}
-# Rows whose line has `bind: device`.
-BOUND = {"device"}
+          "cut_body", "slow_body", "garbage", "lost_join", "unknown_token", "server_token", "device", "device_key", "places", "places_kept", "places_claim"}
+# `bind` of a row's line.
+BINDS = {"device": "device", "device_key": "key"}
 # One of these goes first, alone: a virtual machine that has just begun keeps no times.
 FIRST = ("submit_and_wait", "join_open")
 LONG = {"task_events", "work_progress", "burst_503", "place_of_call", "stream_of_call", "work_again", "stream_mute", "work_extends", "work_slow_router", "slow_body", "clock_ahead", "clock_behind"}
@@ -132,6 +132,32 @@ def row_device(r):
     r.raises("the old one", lambda: c.ask("poll", **kept), kind="api", status=403, code="other_device")
     c.ask("leave", token=token, device=other["device"])
     r.raises("a poll after that", lambda: c.ask("poll", token=token, device=other["device"]), kind="api", status=410)
+
+
+def proofs(r):
+    """How many requests had one, by method and by the end of the path."""
+    with_one = [(q.method, q.path.rsplit("/", 1)[-1]) for q in r.proxy.asked if q.header("DPoP")]
+    return {k: with_one.count(k) for k in set(with_one)}
+
+
+def row_device_key(r):
+    c = r.client()
+    here = c.begin("wait_pass", queue=r.queue, key="mine")
+    token = here.wait_for(waits)["token"]
+    first = here.events[0]["device"] or ""
+    r.claim(first.startswith(f"segq_device_{r.queue}=") and "." in first, f"no cookie of a key: {first}")
+    r.claim(set(proofs(r)) == {("POST", "tickets")}, f"proofs: {proofs(r)}")
+    r.raises("without the key", lambda: c.ask("poll", token=token), kind="api", status=403, code="other_device")
+    r.raises("another key", lambda: c.ask("poll", token=token, key="other"), kind="api", status=403, code="other_device")
+    again = c.ask("poll", token=token, key="mine")
+    r.claim(again["position"] == 1 and "." in (again["device"] or ""), f"it is not proved: {again}")
+    before = proofs(r)
+    r.claim(c.ask("poll", token=token, device=again["device"], key="mine")["position"] == 1, "the fresh cookie does not do")
+    r.claim(proofs(r) == before, "it proves what was proved")
+    r.order("resume")
+    r.claim(here.result(10)["token"] == token, "the token is another one")
+    c.ask("leave", token=token, key="mine")
+    r.raises("a poll after that", lambda: c.ask("poll", token=token, key="mine"), kind="api", status=410)
 
 
 def row_leave(r):
@@ -1009,7 +1035,6 @@ def row_webhooks(r):
 # Operations of the routers that clients leave out.
 WITHOUT = {"classicSubmit", "classicQuery", "classicCancel",  # another API's words
            "ackTask", "nackTask", "extendTask",               # settleTasks does it for many
-           "proveDevice",                                     # a browser's: its key never leaves it
            "putContact", "deleteContact",                     # a page's, with its person's consent: one request
            "health", "ready"}                                 # of each process
 
@@ -1029,7 +1054,8 @@ def row_fields(r):
     wanted = {o["operationId"] for p, item in doc["paths"].items() if not p.startswith("/q/") for o in item.values()
               if isinstance(o, dict) and "operationId" in o and set(o.get("tags", [])) & {"public", "tasks", "system"}
               and not p.startswith("/metrics")}
-    missing = wanted - WITHOUT - set(known["operations"])
+    without = WITHOUT if "keys" in r.parts else WITHOUT | {"proveDevice"}
+    missing = wanted - without - set(known["operations"])
     r.claim(not missing, f"operations: {sorted(missing)}")
     r.claim(not set(known["operations"]) - wanted, f"no such operations: {set(known['operations']) - wanted}")
     reasons = set(doc["components"]["schemas"]["Problem"]["properties"]["reason"]["enum"])

@@ -2,6 +2,7 @@ package segq
 
 import (
 	"context"
+	"crypto"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -78,8 +79,13 @@ type Line struct {
 	// Device is the cookie of a queue with bind: device, the only one that is kept: save it with the token.
 	Device string
 
+	// Key is the device's own, for a queue with bind: key: of the curve P-256, in memory (NewDeviceKey) or
+	// in hardware. Keep it as long as the place.
+	Key crypto.Signer
+
 	c       *Client
 	key     string
+	nonce   string // for the next proof
 	mu      sync.Mutex
 	trouble string
 	deaf    time.Time
@@ -124,6 +130,13 @@ func (l *Line) Leave(ctx context.Context) error {
 	if l.token() == "" {
 		return nil
 	}
+	err := l.c.call(ctx, l.of(&ask{method: "DELETE", path: l.path()}), nil)
+	if !l.mayProve(err) {
+		return err
+	}
+	if _, err := l.Poll(ctx); err != nil { // it proves the key
+		return err
+	}
 	return l.c.call(ctx, l.of(&ask{method: "DELETE", path: l.path()}), nil)
 }
 
@@ -147,10 +160,12 @@ func (l *Line) Wait(ctx context.Context, news func(*Ticket)) (*Ticket, error) {
 			var last *Ticket
 			last, pause, err = l.listen(ctx, t, news)
 			if err != nil {
-				if ctx.Err() != nil || !passing(err) {
+				if ctx.Err() != nil || !passing(err) && !l.mayProve(err) {
 					return nil, err
 				}
-				pause = l.missedOne(err, pause)
+				if pause = 0; !l.mayProve(err) { // else the poll proves the key
+					pause = l.missedOne(err, t.pollAfter())
+				}
 			}
 			if last.Admitted() {
 				return last, nil
@@ -203,6 +218,11 @@ func (l *Line) of(q *ask) *ask {
 
 // keep keeps the device's cookie: of a join, or of a 503, when a ticket was rebound.
 func (l *Line) keep(h http.Header) {
+	if nonce := h.Get("DPoP-Nonce"); nonce != "" {
+		l.mu.Lock()
+		l.nonce = nonce
+		l.mu.Unlock()
+	}
 	for _, c := range (&http.Response{Header: h}).Cookies() {
 		if strings.HasPrefix(c.Name, deviceCookie) {
 			l.mu.Lock()
@@ -214,17 +234,25 @@ func (l *Line) keep(h http.Header) {
 
 func (l *Line) ask(ctx context.Context, q *ask) (t *Ticket, err error) {
 	err = l.c.until(ctx, forever, func(router string) error {
-		a, err := l.c.try(ctx, router, l.of(q))
-		if err != nil {
+		for left := proofs; ; left-- {
+			a, err := l.once(ctx, router, q, q.method == "POST")
+			if err != nil {
+				return err
+			}
+			body, err := judge(router, a)
+			if left > 0 && l.mayProve(err) {
+				if q.method != "POST" {
+					if err := l.prove(ctx, router); err != nil {
+						return err
+					}
+				}
+				continue
+			}
+			if err == nil {
+				t, err = l.heard(router, body)
+			}
 			return err
 		}
-		l.keep(a.header)
-		body, err := judge(router, a)
-		if err != nil {
-			return err
-		}
-		t, err = l.heard(router, body)
-		return err
 	}, l.say)
 	return t, err
 }

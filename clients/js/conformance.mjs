@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import * as segq from './lib/index.mjs';
 import { GONE } from './lib/errors.mjs';
 
-const OPERATIONS = `join joinSeveral getQueue poll pollSeveral leave leaveSeveral listen verify session getKeys countTasks submitTask submitTasks
+const OPERATIONS = `join joinSeveral getQueue poll pollSeveral proveDevice leave leaveSeveral listen verify session getKeys countTasks submitTask submitTasks
   takeTasks takeTasksOfQueues settleTasks tellProgress getTaskByName cancelTaskByName getTask watchTask watchQueue cancelTask patchTask
   getTaskResult completeTask extendTask getGroup sealGroup cancelGroup listSchedules putSchedule getSchedule deleteSchedule runSchedule
   getCall postCall putCall patchCall deleteCall
@@ -14,11 +14,18 @@ const OPERATIONS = `join joinSeveral getQueue poll pollSeveral leave leaveSevera
 const KINDS = [[segq.PassInvalid, 'pass'], [segq.SignatureInvalid, 'signature'], [segq.TaskFailed, 'task'],
   [segq.NetworkError, 'network'], [segq.ApiError, 'api']];
 const opened = new Map(), workers = new Map(); // by the number of their question
+const keys = new Map(); // of devices, by their names here
 const say = line => process.stdout.write(JSON.stringify(line) + '\n');
 const pause = ms => new Promise(done => setTimeout(done, ms));
 const kindOf = e => (KINDS.find(([c]) => e instanceof c) || [])[1] ||
   { TimeoutError: 'deadline', AbortError: 'cancelled' }[e.name] || 'other';
 const within = s => s ? AbortSignal.timeout(s * 1000) : undefined;
+
+async function keyed({ key, ...options }) {
+  if (!key) return options;
+  if (!keys.has(key)) keys.set(key, await segq.newDeviceKey());
+  return { ...options, key: keys.get(key) };
+}
 
 function gate({ client, gates }, queue) {
   if (!gates.has(queue)) gates.set(queue, new segq.Gate(client, queue));
@@ -51,15 +58,15 @@ const verbs = {
       token, timeoutMs: timeout_s * 1000, retryForMs: retry_for_s * 1000 }) });
   },
   async wait_pass(id, { queue, timeout_s, ...options }, { client }) {
-    const line = client.line(queue, { ...options, signal: within(timeout_s) });
+    const line = client.line(queue, { ...await keyed(options), signal: within(timeout_s) });
     const t = await line.wait(({ token, state, position, eta_s }) => say({ id, event: { token, device: line.device, state, position, eta_s } }));
     return { token: t.token, pass: t.pass };
   },
   async poll(id, options, { client }) {
-    const line = client.line('', options), { state, position, pass } = await line.poll();
+    const line = client.line('', await keyed(options)), { state, position, pass } = await line.poll();
     return { state, position, pass, device: line.device };
   },
-  leave(id, options, { client }) { return client.line('', options).leave(); },
+  async leave(id, options, { client }) { return client.line('', await keyed(options)).leave(); },
   wait_places(id, { queues, ...options }, { client }) { return client.several(queues, options).wait(event => say({ id, event })); },
   leave_places(id, { group }, { client }) { return client.several([], { group }).leave(); },
   check_pass(id, { queue, token }, o) { return gate(o, queue).check(token); },

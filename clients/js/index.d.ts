@@ -141,10 +141,14 @@ export interface LineOptions extends Join, CallOptions {
   token?: string;
   /** Saved with it. */
   device?: string;
+  /** Of a queue with `bind: key`: newDeviceKey(). Keep it as long as the place. */
+  key?: CryptoKeyPair;
   /** false: polls only. */
   events?: boolean;
   onTrouble?(why: '' | 'offline' | 'busy'): void;
 }
+/** A device's key that no script can read out, for `key` of a line; extractable: to save it in a file. */
+export function newDeviceKey(options?: { extractable?: boolean }): Promise<CryptoKeyPair>;
 /** One place in one queue: iterate over it, or wait(). */
 export class Line implements AsyncIterable<Ticket> {
   constructor(transport: Transport, queue: string, options?: LineOptions);

@@ -17,12 +17,13 @@ import wsgiref.simple_server
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import segq  # noqa: E402
+from tests import p256  # noqa: E402
 
 KINDS = ((segq.PassInvalid, "pass"), (segq.SignatureInvalid, "signature"), (segq.TaskFailed, "task"),
          (segq.DeadlineExceeded, "deadline"), (segq.Cancelled, "cancelled"), (segq.NetworkError, "network"),
          (segq.ApiError, "api"))
 
-OPERATIONS = """join joinSeveral getQueue poll pollSeveral leave leaveSeveral listen verify session getKeys countTasks submitTask submitTasks
+OPERATIONS = """join joinSeveral getQueue poll pollSeveral proveDevice leave leaveSeveral listen verify session getKeys countTasks submitTask submitTasks
     takeTasks takeTasksOfQueues settleTasks tellProgress getTaskByName cancelTaskByName getTask watchTask watchQueue cancelTask patchTask
     getTaskResult completeTask extendTask getGroup sealGroup cancelGroup listSchedules putSchedule getSchedule deleteSchedule runSchedule
     getCall postCall putCall patchCall deleteCall
@@ -31,6 +32,11 @@ OPERATIONS = """join joinSeveral getQueue poll pollSeveral leave leaveSeveral li
 
 OUT = threading.Lock()
 OPENED = {}  # by the number of its question
+DEVICES = {}  # keys of devices, by their names here
+
+
+def keyed(key=None, **options):
+    return {**options, **({"key": DEVICES.setdefault(key, p256.Key())} if key else {})}
 
 
 class Adapter:
@@ -59,19 +65,19 @@ class Adapter:
         self.client = segq.Client(routers, token, timeout=timeout_s, retry_for=retry_for_s)
 
     def do_wait_pass(self, n, queue, timeout_s=None, **options):
-        line = self.client.line(queue, **options)
+        line = self.client.line(queue, **keyed(**options))
         with segq.Scope(timeout_s):
             t = line.wait(lambda t: self.say(id=n, event={
                 "token": t.token, "device": line.device, "state": t.state, "position": t.position, "eta_s": t.eta_s}))
         return {"token": t.token, "pass": t.pass_}
 
     def do_poll(self, n, **options):
-        line = self.client.line("", **options)
+        line = self.client.line("", **keyed(**options))
         t = line.poll()
         return {"state": t.state, "position": t.position, "pass": t.pass_, "device": line.device}
 
     def do_leave(self, n, **options):
-        self.client.line("", **options).leave()
+        self.client.line("", **keyed(**options)).leave()
 
     def do_wait_places(self, n, **options):
         return self.client.several(**options).wait(lambda p: self.say(id=n, event=p))
@@ -184,7 +190,7 @@ class Adapter:
             "TaskSubmit": taken(segq.task_body), "TaskPatch": taken(segq.Client.change, "task"),
             "SchedulePut": taken(segq.Client.put_schedule, "queue", "name"),
             "TaskComplete": taken(segq.Client.complete, "url"),
-            "Join": taken(segq.Line.__init__, "transport", "queue", "token", "device", "events", "on_trouble"),
+            "Join": taken(segq.Line.__init__, "transport", "queue", "token", "device", "key", "events", "on_trouble"),
             "Ticket": [names.get(f, f) for f in segq.Ticket._fields if f != "raw"],
             "TaskTaken": [{"token": "task"}.get(f, f) for f in segq.Job.__slots__ if f != "lost" and f[0] != "_"] + ["payload_base64"],
             "reasons": [c.reason for c in (segq.TicketExpired, segq.TicketLeft, segq.TicketNoShow,

@@ -9,6 +9,7 @@
 // dies costs nothing: the place is kept, and another router knows it.
 
 import { ChallengeRequired, Forbidden, NetworkError, TooFast, Unavailable, errorOf } from './errors.mjs';
+import { proof } from './proof.mjs';
 import { BROWSER, brief, isObject, judge, newKey, now, parsed, path, retryAfter, sleep } from './transport.mjs';
 
 const FIRST_MS = 5000;  // for the first event
@@ -24,7 +25,8 @@ function ticketOf(said) {
 }
 
 const CHALLENGES = 4; // of a join, at most
-const DEVICE = /(?:^|, ?)(segq_device_[^\s=;,]+=[\w-]+)/; // the one cookie that is kept
+const PROOFS = 2; // of a request, at most: the first may lack a nonce
+const DEVICE = /(?:^|, ?)(segq_device_[^\s=;,]+=[\w.-]+)/; // the one cookie that is kept
 const bytes = hex => Uint8Array.from(hex.match(/../g), x => parseInt(x, 16));
 
 /** The answer to the challenge of a 428, for the header `segq-challenge`: a second of work, or some. */
@@ -50,12 +52,14 @@ async function solve(challenge, signal) {
 
 /** One place in one queue. Iterate over it, or wait(). `trouble` is "offline" or "busy" while nobody answers. */
 export class Line {
-  constructor(transport, queue, { token, device, subject, client, lane, claim, events = true, onTrouble, signal } = {}) {
+  constructor(transport, queue, { token, device, key, subject, client, lane, claim, events = true, onTrouble, signal } = {}) {
     this.queue = queue;
     this.token = token;
     this.device = device; // the cookie of a queue with `bind: device`; in browsers it is theirs
     this.ticket = undefined;
     this.trouble = '';
+    this._pair = key; // of a queue with `bind: key`
+    this._nonce = undefined;
     this._t = transport;
     this._events = events;
     this._onTrouble = onTrouble;
@@ -88,7 +92,15 @@ export class Line {
 
   /** Gives the place up, or ends the session. */
   async leave({ signal } = {}) {
-    if (this.token) await this._t.call('DELETE', this._at(), undefined, { ...this._with(), signal });
+    if (!this.token) return;
+    const go = () => this._t.call('DELETE', this._at(), undefined, { ...this._with(), signal });
+    try {
+      await go();
+    } catch (e) {
+      if (!this._mayProve(e.code)) throw e;
+      await this.poll(); // which proves the key
+      await go();
+    }
   }
 
   /** When it is let in, with the pass. */
@@ -114,6 +126,8 @@ export class Line {
           } else if (e instanceof Unavailable || e instanceof TooFast) {
             this._beDeaf(DEAF_MS);
             pause = e.retryAfterMs || pause;
+          } else if (this._mayProve(e.code)) {
+            pause = 0; // the poll proves the key
           } else {
             throw e;
           }
@@ -135,10 +149,35 @@ export class Line {
   _ask(method, at, body, headers) {
     const signal = this._signal;
     return this._t.untilAnswered(async r => {
-      const a = await this._t.once(r, method, at, { body, ...this._with(headers), signal });
-      this.device = DEVICE.exec(a.headers.get('set-cookie') || '')?.[1] ?? this.device; // also of a 503: a ticket that was rebound
-      return ticketOf(judge(a));
+      for (let left = this._pair ? PROOFS : 0; ; left--) {
+        const a = await this._once(r, method, at, body, headers, method === 'POST');
+        if (!left || !this._isUnproved(a)) return ticketOf(judge(a));
+        if (method !== 'POST') await this._prove(r);
+      }
     }, { trouble: why => this._say(why), signal });
+  }
+
+  /** One try. proves: with a proof of the key, if there is one. */
+  async _once(r, method, at, body, headers, proves) {
+    const more = proves && this._pair ? { DPoP: await proof(this._pair, new URL(r + at, globalThis.location?.href).href, this._nonce) } : {};
+    const a = await this._t.once(r, method, at, { body, ...this._with({ ...headers, ...more }), signal: this._signal });
+    this.device = DEVICE.exec(a.headers.get('set-cookie') || '')?.[1] ?? this.device; // also of a 503: a ticket that was rebound
+    this._nonce = a.headers.get('dpop-nonce') || this._nonce;
+    return a;
+  }
+
+  /** The cookie is ten minutes old, or not there: what needs the key itself. */
+  _mayProve(code) { return this._pair && (code === 'proof_required' || code === 'other_device'); }
+
+  _isUnproved(a) { return (a.status === 401 || a.status === 403) && this._mayProve((parsed(a.text()) || {}).code); }
+
+  /** A fresh cookie. Forbidden: the ticket is another key's. */
+  async _prove(r) {
+    for (let left = PROOFS; ; left--) {
+      const a = await this._once(r, 'POST', this._at() + '/device', undefined, {}, true);
+      if (a.status < 300) return;
+      if (a.status !== 401 || !left) judge(a);
+    }
   }
 
   _say(why) {

@@ -695,7 +695,7 @@ test('browsers load no module of Node', () => {
     }
   };
   load('client.mjs');
-  assert.equal(seen.size, 5);
+  assert.equal(seen.size, 6);
 });
 
 // ---- all of them ----

@@ -9,6 +9,7 @@ from .client import Client
 from .errors import *  # noqa: F401,F403
 from .gate import Gate, Pass, Verdict, sign_claim
 from .people import Line, Several, Ticket
+from .proof import DeviceKey
 from .scope import Scope
 from .tasks import Operator, Row, Task, TaskEvent, task_body, traceparent
 from .transport import VERSION as __version__

@@ -22,7 +22,8 @@ import uuid
 from typing import Any, Callable, Dict, Generator, Iterator, Mapping, NamedTuple, Optional, Sequence
 from urllib.parse import quote
 
-from .errors import ChallengeRequired, Forbidden, NetworkError, TooFast, Unavailable, error_of
+from .errors import ApiError, ChallengeRequired, Forbidden, NetworkError, TooFast, Unauthorized, Unavailable, error_of
+from .proof import DeviceKey, proof
 from .scope import current
 from .transport import Transport, seconds
 
@@ -31,7 +32,8 @@ LATE_S = 3.0     # so late a beat may be
 QUIET_S = 90.0   # a router says the place anew sooner, or after the told interval
 DEAF_S = 60.0    # then it tries to listen again
 CHALLENGES = 4   # of a join, at most
-DEVICE = re.compile(r"segq_device_[^\s=;,]+=[\w-]+", re.ASCII)  # the one cookie that is kept
+PROOFS = 2       # of a request, at most: the first may lack a nonce
+DEVICE = re.compile(r"segq_device_[^\s=;,]+=[\w.-]+", re.ASCII)  # the one cookie that is kept
 
 
 class Ticket(NamedTuple):
@@ -100,11 +102,12 @@ class Line:
     """One place in one queue. Iterate over it, or wait(). Not for two threads at once, but leave()."""
 
     def __init__(self, transport: Transport, queue: str, *, token: Optional[str] = None, device: Optional[str] = None,
-                 subject: Optional[str] = None, client: str = "game", lane: Optional[str] = None,
+                 key: Optional[DeviceKey] = None, subject: Optional[str] = None, client: str = "game", lane: Optional[str] = None,
                  claim: Optional[str] = None, events: bool = True,
                  on_trouble: Optional[Callable[[str], None]] = None) -> None:
         self.queue, self.token = queue, token
         self.device = device  # the cookie of a queue with `bind: device`: save it with the token
+        self._pair, self._nonce = key, ""  # of a queue with `bind: key`
         self.ticket: Optional[Ticket] = None
         self.trouble = ""  # "offline", "busy": no answer at the moment; the place is kept
         self._t, self._events, self._on_trouble = transport, events, on_trouble
@@ -142,7 +145,14 @@ class Line:
 
     def leave(self) -> None:
         """Gives the place up, or ends the session."""
-        if self.token:
+        if not self.token:
+            return
+        try:
+            self._t.call("DELETE", self._path(), headers=self._with({}))
+        except (Unauthorized, Forbidden) as e:
+            if not self._may_prove(e):
+                raise
+            self.poll()  # which proves the key
             self._t.call("DELETE", self._path(), headers=self._with({}))
 
     def wait(self, on_ticket: Optional[Callable[[Ticket], Any]] = None) -> Ticket:
@@ -172,6 +182,10 @@ class Line:
                 except (Unavailable, TooFast) as e:
                     self._be_deaf(DEAF_S)
                     pause = e.retry_after or pause
+                except (Unauthorized, Forbidden) as e:
+                    if not self._may_prove(e):
+                        raise
+                    pause = 0.0  # the poll proves the key
                 if self.ticket is not None and self.ticket.admitted:
                     return
             current().sleep(pause)
@@ -187,12 +201,40 @@ class Line:
 
     def _until(self, method: str, path: str, body: Optional[bytes] = None, headers: Mapping[str, str] = {}) -> Ticket:
         def ask(router: str) -> Ticket:
-            a = self._t.once(router, method, path, body, self._with(headers))
-            its = DEVICE.match(a.headers.get("set-cookie", ""))  # also of a 503: a ticket that was rebound
-            if its:
-                self.device = its[0]
-            return ticket_of(self._t.judge(a))
+            for left in range(PROOFS if self._pair else 0, -1, -1):
+                try:
+                    return ticket_of(self._t.judge(self._once(router, method, path, body, headers, method == "POST")))
+                except (Unauthorized, Forbidden) as e:
+                    if not left or not self._may_prove(e):
+                        raise
+                if method != "POST":
+                    self._prove(router)
+            raise AssertionError("the last try returns or raises")
         return self._t.until_answered(ask, trouble=self._say)
+
+    def _once(self, router: str, method: str, path: str, body: Optional[bytes], headers: Mapping[str, str],
+              proves: bool) -> Any:
+        """One try. proves: with a proof of the key, if there is one."""
+        more = {"DPoP": proof(self._pair, router + path, self._nonce)} if proves and self._pair else {}
+        a = self._t.once(router, method, path, body, self._with({**headers, **more}))
+        its = DEVICE.match(a.headers.get("set-cookie", ""))  # also of a 503: a ticket that was rebound
+        if its:
+            self.device = its[0]
+        self._nonce = a.headers.get("dpop-nonce") or self._nonce
+        return a
+
+    def _may_prove(self, e: ApiError) -> bool:
+        """The cookie is ten minutes old, or not there: what needs the key itself."""
+        return self._pair is not None and e.code in ("proof_required", "other_device")
+
+    def _prove(self, router: str) -> None:
+        """Gets a fresh cookie. `Forbidden`: the ticket is another key's."""
+        for left in range(PROOFS, -1, -1):
+            a = self._once(router, "POST", self._path() + "/device", None, {}, True)
+            if a.status < 300:
+                return
+            if a.status != 401 or not left:
+                self._t.judge(a)
 
     def _say(self, why: str) -> None:
         if why != self.trouble:

@@ -4,6 +4,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/ecdsa"
 	"encoding/json"
 	"errors"
 	"io"
@@ -22,7 +23,7 @@ import (
 	"segq.example/segq"
 )
 
-var operations = strings.Fields(`join joinSeveral getQueue poll pollSeveral leave leaveSeveral listen verify session getKeys countTasks submitTask submitTasks
+var operations = strings.Fields(`join joinSeveral getQueue poll pollSeveral proveDevice leave leaveSeveral listen verify session getKeys countTasks submitTask submitTasks
 	takeTasks takeTasksOfQueues settleTasks tellProgress getTaskByName cancelTaskByName getTask watchTask watchQueue cancelTask
 	patchTask 	getTaskResult completeTask extendTask getGroup sealGroup cancelGroup listSchedules putSchedule getSchedule
 	deleteSchedule runSchedule getCall postCall putCall patchCall deleteCall
@@ -37,6 +38,7 @@ type request struct {
 	Routers     []string          `json:"routers"`
 	Token       string            `json:"token"`
 	Device      string            `json:"device"`
+	Key         string            `json:"key"`
 	TimeoutS    float64           `json:"timeout_s"`
 	RetryForS   float64           `json:"retry_for_s"`
 	Queue       string            `json:"queue"`
@@ -228,9 +230,26 @@ func waitPass(ctx context.Context, s *session, r *request) (any, error) {
 	return object{"token": t.Token, "pass": t.Pass}, nil
 }
 
+var (
+	keysMu sync.Mutex
+	keys   = map[string]*ecdsa.PrivateKey{} // of devices, by their names here
+)
+
+func deviceKey(name string) *ecdsa.PrivateKey {
+	keysMu.Lock()
+	defer keysMu.Unlock()
+	if keys[name] == nil {
+		keys[name], _ = segq.NewDeviceKey()
+	}
+	return keys[name]
+}
+
 func (s *session) lineOf(r *request) *segq.Line {
 	l := s.Line(r.Queue)
 	l.Token, l.Device = r.Token, r.Device
+	if r.Key != "" {
+		l.Key = deviceKey(r.Key)
+	}
 	return l
 }
 

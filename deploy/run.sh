@@ -29,7 +29,8 @@ done
 PORT_HINT='BASE_PORT=%d make run' deploy/local.sh up --dir "$dir" --base-port "$port" --bin "$bin" --wait "${WAIT_S:-60}" --routers 2 --seg-nodes 2 --task-nodes 1 \
     --set router.trusted_proxies=127.0.0.1/32 --set "router.gate_secret_file=$secrets/gate.secret" \
     --set "router.claim_keys=[{kid: shop, alg: HS256, secret_file: $(quote "$secrets/claim.key")}]" \
-    --set router.rooms=login --set router.join_groups=true --set "segment.audit_dir=${secrets%/secrets}/audit" || exit 1
+    --set router.rooms=login --set router.join_groups=true \
+    --set router.aws_events='[{event_id: Sample, queue: login}]' --set "segment.audit_dir=${secrets%/secrets}/audit" || exit 1
 url=http://127.0.0.1:$((port + 10))
 admin=http://127.0.0.1:$((port + 1))
 cat <<EOT

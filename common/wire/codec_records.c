@@ -40,9 +40,9 @@ PART(map_node, struct map_node, MapNode, NULL, NUM(no), TEXT(name, NAME_MAX_LEN)
 PART(map_lane, struct map_lane, MapLane, NULL, TEXT(name, NAME_MAX_LEN),
      ROWS(segs, n_segs, n_seg, 0, ANY),
      COL(segs, id, seg), COL(segs, node, seg_node),
-     COL_BYTE(segs, state, seg_state, SEG_OPEN, SEG_LOST),
+     COL_BYTE(segs, state, seg_state, SEG_OPEN, SEG_LOST), COL(segs, base, seg_base),
      ROWS(aliases, n_aliases, n_alias_from, 0, ANY),
-     COL(aliases, from, alias_from), COL(aliases, to, alias_to))
+     COL(aliases, from, alias_from), COL(aliases, to, alias_to), COL(aliases, base, alias_base))
 
 /* A phase of a later version says nothing to us: `state` does. */
 #define QUEUE_NUMBER(type, f) NUM(f),

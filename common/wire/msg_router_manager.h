@@ -30,10 +30,12 @@ struct map_seg {
     seg_id id;
     node_no node;
     uint8_t state; /* enum seg_state */
+    uint64_t base; /* ordinal of its number 0 in its lane; 0: not told, or nobody joined it */
 };
 
 struct map_alias { /* the tickets of `from` live in `to` now */
     seg_id from, to;
+    uint64_t base; /* likewise, of `from` */
 };
 
 struct map_lane {
@@ -94,6 +96,7 @@ enum turn_field { TURN_FIELD_NONE, TURN_FIELD_EMAIL, TURN_FIELD_TEXT }; /* on th
     X(uint32_t, session_idle_s) /* life of a renewed session without a request; 0: passes  \
                                  * are not renewed */                                      \
     X(uint32_t, kept_s)         /* a browser's place while nobody asks for it, at least; 0: not told */ \
+    X(uint32_t, silent_s)       /* silence by which a waiting browser loses nothing; 0: not told */ \
     X(uint64_t, position_cap)   /* the highest position that is shown; 0: all are */       \
     X(uint32_t, challenge_mode) /* enum challenge_mode; OFF: what follows says nothing */  \
     X(uint32_t, challenge_from) /* joins per second; 0: they turn nothing on */            \

@@ -9,6 +9,7 @@ import textwrap
 
 METHODS = ("get", "put", "post", "patch", "delete")
 GROUPS = {"public": "For people in line", "tasks": "For requests in line", "compat": "For callers of other API queues",
+          "aws": "For clients of AWS' Virtual Waiting Room",
           "system": "For processes", "admin": "For operators"}
 TOKENS = {"serverToken": "SERVER_TOKEN", "adminToken": "ADMIN_TOKEN", "pass": "PASS"}
 WIDTH = 96

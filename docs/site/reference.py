@@ -50,7 +50,7 @@ def api_of(bins):
 def parts(bins, api):
     usage = told(os.path.join(bins, "segqctl"), "-h").rstrip("\n")
     return {"segqctl.md": {"segqctl": f"```\n{usage}\n```"},
-            "api.md": {"people": table(api, "public"), "tasks": table(api, "tasks", "compat"),
+            "api.md": {"people": table(api, "public", "aws"), "tasks": table(api, "tasks", "compat"),
                        "processes": table(api, "system"), "operators": table(api, "admin")}}
 
 

@@ -183,6 +183,7 @@ static bool open_one(struct mng *m, struct mlane *l)
         return false;
     s->pre.early = lane_is_early(l);
     s->pre.by_order = by_order;
+    seg_set_base(s);
     if (last != NULL)
         s->ahead = last->ahead == AHEAD_UNKNOWN || seg_is_recovering(last)
                        ? AHEAD_UNKNOWN

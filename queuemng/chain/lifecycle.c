@@ -419,6 +419,7 @@ static struct mseg *unmerge_one(struct mng *m, struct mseg *s, const struct mali
     if (y == NULL)
         return behind; /* the alias stays, and the next plan tries again */
     y->mark_end = a->mark_end;
+    y->base = a->base;
     seg_lost(m, y);
     if (seg_is_lost(s)) /* with it all who were inside of y were counted */
         slots_found(m, y);

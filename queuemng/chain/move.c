@@ -140,6 +140,7 @@ static void move_commit(struct mng *m, struct mmove *v, uint32_t tickets)
     struct malias a = { .from = v->from_id,
                         .to = v->to_id,
                         .capacity = v->from->kind == OPEN_TARGET ? 0 : v->from->capacity,
+                        .base = v->from->base,
                         .mark_end = v->from->mark_end };
 
     assert(v->state == MOVE_COPY && v->to->lane == l);

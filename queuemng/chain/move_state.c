@@ -199,8 +199,10 @@ static void revive(struct mng *m, struct mnode *n, struct mlane *l,
     if (y == NULL)
         return; /* said again later */
     for (uint32_t i = 0; i < l->n_alias; i++)
-        if (l->alias[i].from == y->id)
+        if (l->alias[i].from == y->id) {
             y->mark_end = l->alias[i].mark_end;
+            y->base = l->alias[i].base;
+        }
     log_error("event=move_undone move=%llu from=%llu to=%llu", (unsigned long long)st->move,
               (unsigned long long)y->id, (unsigned long long)x->id);
     alias_drop(l, y->id);

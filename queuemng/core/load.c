@@ -118,7 +118,7 @@ static void load_prequeue(struct mprequeue *pre, const struct stored_seg *v)
 
 static int load_seg(struct mng *m, struct mlane *l, json_t *j)
 {
-    struct stored_seg v = { 0 };
+    struct stored_seg v = { .base = MNG_BASE_UNKNOWN }; /* an older version stored none */
     struct mnode *n;
     struct mseg *s;
 
@@ -133,6 +133,7 @@ static int load_seg(struct mng *m, struct mlane *l, json_t *j)
     s->state = v.state;
     s->mark_end = v.mark_end;
     s->moves_from = v.moves_from;
+    s->base = v.base;
     load_prequeue(&s->pre, &v);
     seg_set_phase(s, SEG_STORED); /* routers may have heard of it */
     s->lost_ms = 0;
@@ -151,7 +152,7 @@ static bool is_reached(const struct mlane *l, seg_id from, seg_id to)
 
 static int load_alias(struct mlane *l, json_t *j)
 {
-    struct malias a = { .capacity = MNG_CAPACITY_UNKNOWN }; /* an older version stored none */
+    struct malias a = { .capacity = MNG_CAPACITY_UNKNOWN, .base = MNG_BASE_UNKNOWN }; /* an older version stored none */
 
     if (json_row_read(&alias_row, j, &a) < 0 || a.from == 0 || a.to == 0 ||
         alias_of(l, a.from) != 0 || is_reached(l, a.to, a.from))
@@ -174,6 +175,7 @@ static int load_lane(struct mng *m, struct mlane *l, json_t *j)
     int rc;
 
     l->stored_told_ms = (uint64_t)json_integer_value(json_object_get(j, "told"));
+    l->ordinals = (uint64_t)json_integer_value(json_object_get(j, "ordinals"));
     json_array_foreach(json_object_get(j, "segs"), i, v) {
         rc = load_seg(m, l, v);
         if (rc < 0)
@@ -189,6 +191,7 @@ static int load_lane(struct mng *m, struct mlane *l, json_t *j)
             alias_fold(l, l->alias[k].from, l->alias[k].to);
             k = UINT32_MAX; /* their order has changed */
         }
+    lane_set_bases(l);
     return 0;
 }
 

@@ -28,7 +28,9 @@ static uint32_t visible(const struct mlane *l, struct map_seg *v)
         if (!seg_is_announced(s) && s->kind != OPEN_REBUILD)
             continue; /* a rebuilt segment was shown before, and its people ask for it */
         if (v != NULL)
-            v[n] = (struct map_seg){ .id = s->id, .node = s->node->no, .state = s->state };
+            v[n] = (struct map_seg){
+                .id = s->id, .node = s->node->no, .state = s->state, .base = s->base
+            };
         n++;
     }
     return n;
@@ -44,7 +46,7 @@ static bool lane_record(struct arena *a, const struct mlane *l, struct map_lane 
     if (r->name == NULL || r->segs == NULL || r->aliases == NULL)
         return false;
     for (uint32_t i = 0; i < l->n_alias; i++)
-        r->aliases[i] = (struct map_alias){ l->alias[i].from, l->alias[i].to };
+        r->aliases[i] = (struct map_alias){ l->alias[i].from, l->alias[i].to, l->alias[i].base };
     visible(l, r->segs);
     return true;
 }
@@ -128,6 +130,7 @@ static bool queue_record(struct arena *a, const struct mqueue *q, struct map_que
     r->moved = q->moved != NULL ? arena_strdup(a, q->moved) : "";
     r->pass_ttl_s = (uint32_t)((q->def.pass_ttl_ms + 999) / 1000);
     r->kept_s = (uint32_t)(queue_kept_ms(&q->def) / 1000);
+    r->silent_s = (uint32_t)(queue_silent_ms(&q->def) / 1000);
     r->position_cap = (uint64_t)q->def.position_cap;
     r->session_max_s = (uint32_t)(q->def.session_max_ms / 1000);
     r->challenge_mode = queue_challenge_mode(&q->def);
@@ -157,7 +160,7 @@ static bool queue_record(struct arena *a, const struct mqueue *q, struct map_que
     for (unsigned i = 0; i < q->n_lanes; i++) {
         if (!lane_record(a, &q->lane[i], &r->lanes[i]))
             return false;
-        *bytes += 80 + r->lanes[i].n_segs * 20u + r->lanes[i].n_aliases * 24u;
+        *bytes += 80 + r->lanes[i].n_segs * 28u + r->lanes[i].n_aliases * 32u;
     }
     return true;
 }

@@ -63,7 +63,7 @@ static LIST_VIEW(routers, "routers", "no routers\n", COL("ROUTER", "{name}"),
                  COL("MAP", "{map_version=}"), COL("HTTP", "{http}"),
                  COL_REGION)
 
-/* What a process says of itself: it is well, but for this. */
+/* A process's word of itself: it is well, but for this. */
 static void warnings(struct buf *b, const json_t *list)
 {
     const json_t *x;

@@ -129,6 +129,13 @@ static inline int64_t queue_kept_ms(const struct queue_def *d)
     return d->idle.browser_ms < back ? d->idle.browser_ms : back;
 }
 
+/* The longest silence by which a waiting browser loses neither its place nor its turn, beyond the told
+ * interval. */
+static inline int64_t queue_silent_ms(const struct queue_def *d)
+{
+    return d->away_ms != 0 && d->away_ms < d->idle.browser_ms ? d->away_ms : d->idle.browser_ms;
+}
+
 /* The longest session. */
 static inline int64_t queue_session_ms(const struct queue_def *d)
 {

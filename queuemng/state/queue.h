@@ -121,6 +121,7 @@ struct mlane {
     uint32_t most_ms;   /* the longest interval that some node may be telling now */
     uint64_t stored_told_ms; /* stored: not less than told_ms is away; 0: poll_max will do */
     uint64_t manual;    /* tickets an operator has released by hand, still to go */
+    uint64_t ordinals;  /* given to segments, ever; stored */
 };
 
 struct mqueue {

@@ -46,9 +46,10 @@ const struct json_row seg_row =
     ROW_ARRAY(SEG(ROW_UINT, id), SEG(ROW_UINT, node), SEG(ROW_UINT, state),
               SEG(ROW_UINT, capacity), SEG(ROW_UINT, kind), SEG_MAY(ROW_UINT, mark_end),
               SEG_MAY(ROW_FLAG, early), SEG_MAY(ROW_UINT, drawn), SEG_MAY(ROW_TEXT, seed),
-              SEG_MAY(ROW_UINT, moves_from));
+              SEG_MAY(ROW_UINT, moves_from), SEG_MAY(ROW_UINT, base));
 const struct json_row alias_row =
-    ROW_ARRAY(ALIAS(from), ALIAS(to), ALIAS_MAY(capacity), ALIAS_MAY(mark_end));
+    ROW_ARRAY(ALIAS(from), ALIAS(to), ALIAS_MAY(capacity), ALIAS_MAY(mark_end),
+              ALIAS_MAY(base));
 const struct json_row unreported_row =
     ROW_ARRAY(UNREPORTED(ROW_UINT, n), UNREPORTED(ROW_TIME, until_ms));
 const struct json_row mark_row =
@@ -109,7 +110,8 @@ static json_t *seg_json(const struct mseg *s)
                             .mark_end = s->mark_end,
                             .early = s->pre.early,
                             .drawn = s->pre.n,
-                            .moves_from = s->moves_from };
+                            .moves_from = s->moves_from,
+                            .base = s->base };
 
     if (s->pre.n != 0)
         sodium_bin2hex(v.seed, sizeof(v.seed), s->pre.seed, sizeof(s->pre.seed));
@@ -127,9 +129,9 @@ static json_t *lane_json(const struct mlane *l)
             continue; /* empty for good: if it is missing, it is not lost */
         json_array_append_new(segs, seg_json(s));
     }
-    return json_pack("{s:o,s:o,s:I}", "segs", segs, "aliases",
+    return json_pack("{s:o,s:o,s:I,s:I}", "segs", segs, "aliases",
                      json_rows_write(&alias_row, l->alias, l->n_alias, sizeof(*l->alias)),
-                     "told", (json_int_t)l->stored_told_ms);
+                     "told", (json_int_t)l->stored_told_ms, "ordinals", (json_int_t)l->ordinals);
 }
 
 void chain_put(struct mng *m, const struct mqueue *q)

@@ -5,8 +5,9 @@
  *   queue/NAME    id, version, definition; deleted [until when it can be restored, its
  *                 state before]
  *   chain/ID      per lane: segments in order [id, node, state, capacity, kind, mark, of
- *                 the pre-queue, how many drew places, the seed of their draw],
- *                 aliases [from, to, capacity, mark], the longest told interval;
+ *                 the pre-queue, how many drew places, the seed of their draw, earlier moves,
+ *                 base], aliases [from, to, capacity, mark, base], the longest told interval,
+ *                 how many ordinals were given;
  *                 flushed, lost [how many were inside then, until when]
  *   directory     the nodes that keep the directory of subjects (core/segment_nodes.c), and its
  *                 version
@@ -104,6 +105,7 @@ struct stored_seg {
     uint32_t drawn;          /* numbers that drew their places; 0: not yet */
     char seed[DRAW_HEX + 1]; /* ""; of the draw */
     uint64_t moves_from;     /* see struct mseg */
+    uint64_t base;           /* likewise */
 };
 
 extern const struct json_row meta_row;  /* struct stored_meta */

@@ -82,6 +82,7 @@ struct mseg {
     bool absent;         /* missing at its node: merged within the node, or lost */
     uint32_t was_waiting; /* people in it when it was lost: at most these come back */
     uint32_t mark_end;   /* numbers below were released, left or timed out */
+    uint64_t base;       /* ordinal of its number 0, seg_set_base(); 0: no ticket was given in it */
     uint64_t moves_from; /* moves with a lower number were before it was opened again; 0: it was not */
     uint64_t unconfirmed; /* releases of pops that were given up since its last report */
     struct mcredit credit;
@@ -150,6 +151,12 @@ void seg_used(struct mseg *s);
 /* Never given before, and never again. */
 seg_id seg_id_take(struct mng *m);
 
+/* Ordinals of a lane, from 1 on: each segment that is joined gets as many as it has numbers, behind all
+ * that were given; so of two tickets the later one has the larger, whatever becomes of their segments. */
+void seg_set_base(struct mseg *s);
+/* Sets those that the store of a lane lacks (an older manager wrote it), by the ids. */
+void lane_set_bases(struct mlane *l);
+
 /* A segment of the pre-queue is sealed at the opening. Its node may do that by its own clock: it is
  * told the time (prequeue_closes_ms()), unless that clock was seen to be wrong. */
 
@@ -183,8 +190,11 @@ struct malias { /* the tickets of `from` live in `to` now */
     seg_id from, to;
     uint32_t capacity; /* capacity of `from`: 0: it never gave a number; MNG_CAPACITY_UNKNOWN */
     uint32_t mark_end; /* see struct mseg */
+    uint64_t base;     /* likewise */
 };
 #define MNG_CAPACITY_UNKNOWN UINT32_MAX
+#define MNG_BASE_UNKNOWN     UINT64_MAX
+#define MNG_CAPACITY_MOST    10000000 /* segment_capacity, prequeue_capacity */
 
 /* NULL: no chain has it (any more). */
 struct mseg *seg_find(const struct mng *m, seg_id id);

@@ -242,6 +242,49 @@ static void put_slashes(const struct http_req *q, struct api_req *out)
         out->call = API_BAD_PATH;
 }
 
+bool api_query(struct slice query, const char *key, struct slice *out)
+{
+    size_t n = strlen(key);
+
+    while (query.n > 0) {
+        const char *end = memchr(query.p, '&', query.n);
+        size_t len = end != NULL ? (size_t)(end - query.p) : query.n;
+
+        if (len >= n && memcmp(query.p, key, n) == 0) {
+            *out = (struct slice){ query.p + n, len - n };
+            return true;
+        }
+        len += len < query.n;
+        query.p += len;
+        query.n -= len;
+    }
+    return false;
+}
+
+/* False: it is none of AWS' waiting room. */
+static bool aws(struct slice p, struct api_req *out)
+{
+    static const struct {
+        const char *path, *allow;
+        enum api_call call;
+    } rows[] = {
+        { "/serving_num", "GET, HEAD", API_AWS_SERVING },
+        { "/waiting_num", "GET, HEAD", API_AWS_WAITING },
+        { "/queue_num", "GET, HEAD", API_AWS_NUMBER },
+        { "/assign_queue_num", "POST", API_AWS_ASSIGN },
+        { "/generate_token", "POST", API_AWS_TOKEN },
+        { "/queue_pos_expiry", "GET, HEAD", API_AWS_EXPIRY },
+        { "/public_key", "GET, HEAD", API_AWS_KEY },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (slice_is(p, rows[i].path)) {
+            *out = (struct api_req){ .call = rows[i].call, .allow = rows[i].allow, .open = true };
+            return true;
+        }
+    return false;
+}
+
 #define TICKETS "/v1/tickets/"
 
 /* The path of a token's length with no escape and no further part in it: nearly all of them. */
@@ -326,6 +369,8 @@ void api_route(const struct http_req *q, struct api_req *out)
         only_read(q, out, API_READY);
     else if (IS(p, "/.well-known/jwks.json"))
         only_read(q, out, API_JWKS);
+    else if (aws(p, out))
+        return;
     if (named && out->arg.p != NULL)
         put_slashes(q, out);
 }

@@ -33,6 +33,8 @@ enum api_call {
     API_PLACE_GROUP, /* GET, DELETE /v1/places/{group} */
     API_CALL,  /* /v1/call/{endpoint}/..., /v1/route/{route}/... */
     API_COMPAT, /* /compat/v1/..., router/compat: one of the others, in other words */
+    API_AWS_ASSIGN, API_AWS_NUMBER, API_AWS_TOKEN, API_AWS_EXPIRY, API_AWS_SERVING, API_AWS_WAITING,
+    API_AWS_KEY, /* /assign_queue_num ..., router/calls/aws_door.h */
     API_HEALTH,
     API_READY,
     API_BAD_METHOD, /* 405 and Allow */
@@ -58,12 +60,20 @@ static inline bool api_is_of_tasks(enum api_call c)
     return c == API_TASKS || c == API_TASK || c == API_SCHEDULES || c == API_CALL;
 }
 
+/* True: a call of AWS' waiting room; its method was not looked at. */
+static inline bool api_is_of_aws(enum api_call c)
+{
+    return c >= API_AWS_ASSIGN && c <= API_AWS_KEY;
+}
+
 /* Exact, after one decoding (in place): no dots, no doubled slashes, no case games. */
 void api_route(const struct http_req *q, struct api_req *out);
 /* True: its path, as it came, is a path of API_COMPAT. */
 bool api_is_compat(const struct http_req *q);
 /* The token in Authorization: Bearer ...; n 0: none. */
 struct slice api_bearer(const struct http_req *q);
+/* The first value of that name in a query, as it came; false: it is not there. key: with its "=". */
+bool api_query(struct slice query, const char *key, struct slice *out);
 bool api_is_name(const char *p, size_t n); /* [a-z0-9][a-z0-9_-]{0,63} */
 
 /* The JSON body of a join, by a table of its members (json_members.h).

@@ -546,6 +546,20 @@ void api_queue(struct api_ans *a, const struct route_queue *q)
     ADD(&a->headers, "Cache-Control: public, max-age=1\r\n");
 }
 
+void api_jwk(struct buf *b, const uint8_t key[32])
+{
+    char kid[12], x[48];
+
+    pass_kid(key, kid);
+    ADD(b, "{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"use\":\"sig\",\"alg\":\"EdDSA\","
+           "\"kid\":\"");
+    buf_str(b, kid);
+    ADD(b, "\",\"x\":\"");
+    sodium_bin2base64(x, sizeof(x), key, 32, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+    buf_str(b, x);
+    ADD(b, "\"}");
+}
+
 void api_jwks(struct api_ans *a, const uint8_t (*keys)[32], size_t n)
 {
     struct buf *b = &a->body;
@@ -553,18 +567,9 @@ void api_jwks(struct api_ans *a, const uint8_t (*keys)[32], size_t n)
     api_ok(a, 200);
     ADD(b, "{\"keys\":[");
     for (size_t i = 0; i < n; i++) {
-        char kid[12], x[48];
-
-        pass_kid(keys[i], kid);
         if (i > 0)
             ADD(b, ",");
-        ADD(b, "{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"use\":\"sig\",\"alg\":\"EdDSA\","
-               "\"kid\":\"");
-        buf_str(b, kid);
-        ADD(b, "\",\"x\":\"");
-        sodium_bin2base64(x, sizeof(x), keys[i], 32, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
-        buf_str(b, x);
-        ADD(b, "\"}");
+        api_jwk(b, keys[i]);
     }
     ADD(b, "]}");
     ADD(&a->headers, "Cache-Control: public, max-age=60\r\n");

@@ -161,6 +161,7 @@ enum api_problem api_flow_problem(const struct flow *f);
 void api_failed(struct api_ans *a, const struct flow *f, uint32_t wait_s, uint64_t salt);
 
 void api_queue(struct api_ans *a, const struct route_queue *q);
+void api_jwk(struct buf *b, const uint8_t key[32]);
 void api_jwks(struct api_ans *a, const uint8_t (*keys)[32], size_t n);
 void api_ready(struct api_ans *a, bool ready, uint64_t map_version, size_t up, size_t of);
 void api_health(struct api_ans *a);

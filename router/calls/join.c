@@ -186,8 +186,8 @@ static bool phase_refused(struct router *r, struct httpd_req *req, const struct 
     return true;
 }
 
-static void join_ask(struct router *r, struct httpd_req *req, const struct http_req *q,
-              struct slice name, struct join_body *b, rflow_done end)
+void join_ask(struct router *r, struct httpd_req *req, const struct http_req *q, struct slice name,
+              struct join_body *b, rflow_done end)
 {
     const struct route_queue *queue = routes_queue(r->routes, name.p, name.n);
     const char *why;
@@ -213,8 +213,7 @@ static void join_ask(struct router *r, struct httpd_req *req, const struct http_
         begin(r, req, q, queue, b, q->idempotency_key, lane, end);
 }
 
-/* The same in two steps: a join's body; false: that has been answered. Then the rest, with an answer
- * of one's own; b may have a head. */
+/* A join's body; false: that has been answered. Then the rest; b may have a head. */
 static bool join_read(struct router *r, struct httpd_req *req, const struct http_req *q,
                struct join_body *b)
 {

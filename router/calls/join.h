@@ -15,6 +15,9 @@ void queue_get(struct router *r, struct httpd_req *req, struct slice queue);
 /* Answers, or begins a flow that will. */
 void join_start(struct router *r, struct httpd_req *req, const struct http_req *q,
                 struct slice queue);
+/* The same with an answer of one's own, and a body that was read. */
+void join_ask(struct router *r, struct httpd_req *req, const struct http_req *q, struct slice queue,
+              struct join_body *b, rflow_done end);
 /* The first step of a join whose rules are kept: counts it and fills rf->flow. A join that
  * replaces a ticket and has no subject gets a key in b. */
 void join_flow(struct router *r, struct rflow *rf, const struct route_queue *q,

@@ -38,26 +38,6 @@ struct asked {
 
 /* ---- what is asked --------------------------------------------------------------------- */
 
-/* The value of a member; false: it is not there. */
-static bool member(struct slice query, const char *key, struct slice *out)
-{
-    size_t n = strlen(key);
-
-    while (query.n > 0) {
-        const char *end = memchr(query.p, '&', query.n);
-        size_t len = end != NULL ? (size_t)(end - query.p) : query.n;
-
-        if (len >= n && memcmp(query.p, key, n) == 0) {
-            *out = (struct slice){ query.p + n, len - n };
-            return true;
-        }
-        len += len < query.n;
-        query.p += len;
-        query.n -= len;
-    }
-    return false;
-}
-
 /* A field that is there once; else nothing: another server may read the other of two. */
 static struct slice once(const struct http_req *q, const char *lower)
 {
@@ -109,16 +89,16 @@ static const char *read_asked(struct router *r, const struct httpd_req *req, str
 {
     struct slice v;
 
-    if (member(a->q->query, "queue=", &a->queue)) {
+    if (api_query(a->q->query, "queue=", &a->queue)) {
         if (!api_is_name(a->queue.p, a->queue.n)) {
             a->queue = (struct slice){ 0 };
             return "queue= is not the name of a queue";
         }
         a->known = routes_queue(r->routes, a->queue.p, a->queue.n);
     }
-    a->redirect = member(a->q->query, "redirect=", &v) && v.n == 1 && v.p[0] == '1';
-    a->explain = member(a->q->query, "explain=", &v) && slice_is(v, "1");
-    a->once = member(a->q->query, "use=", &v);
+    a->redirect = api_query(a->q->query, "redirect=", &v) && v.n == 1 && v.p[0] == '1';
+    a->explain = api_query(a->q->query, "explain=", &v) && slice_is(v, "1");
+    a->once = api_query(a->q->query, "use=", &v);
     read_proxy(r, req, a);
     read_rules(r, a);
     if (a->rule == GATE_RULE_TWO && !a->explain)

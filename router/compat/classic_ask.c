@@ -302,22 +302,11 @@ static bool one(struct classic_ask *c, struct slice task_id, enum http_method me
                                                            "unknown task", "");
 }
 
-/* Reads "a=1&task_id=X". */
 static struct slice task_id_of(struct slice query)
 {
-    static const char name[] = "task_id=";
-    const size_t n = sizeof(name) - 1;
+    struct slice id = { 0 };
 
-    while (query.n > 0) {
-        const char *end = memchr(query.p, '&', query.n);
-        struct slice item = { query.p, end != NULL ? (size_t)(end - query.p) : query.n };
-
-        if (item.n >= n && memcmp(item.p, name, n) == 0)
-            return (struct slice){ item.p + n, item.n - n };
-        query.p += item.n + (end != NULL);
-        query.n -= item.n + (end != NULL);
-    }
-    return (struct slice){ 0 };
+    return api_query(query, "task_id=", &id) ? id : (struct slice){ 0 };
 }
 
 static bool cancel(struct classic_ask *c, const struct http_req *q, struct classic_error *e)

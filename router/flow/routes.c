@@ -174,6 +174,32 @@ int routes_owner(const struct routes *r, seg_id token_seg, struct route_owner *o
     return id != 0 && id < r->next_seg ? SQ_EGONE : SQ_ESTALE;
 }
 
+bool routes_name(const struct routes *r, const struct route_queue *q, unsigned lane, uint32_t *i,
+                 struct route_name *n)
+{
+    const struct rt_queue *own = map_get_ptr(&r->queues, q->map.id);
+    const struct rt_lane *l = own != NULL && lane < q->map.n_lanes ? &own->lane[lane] : NULL;
+    struct route_owner o;
+    uint32_t k = (*i)++;
+
+    if (l == NULL || k >= l->n_segs + l->n_aliases)
+        return false;
+    if (k < l->n_segs) {
+        const struct rt_seg *s = &l->segs[k];
+
+        *n = (struct route_name){
+            s->id, s->id, s->node, s->base, s->state == SEG_OPEN, s->state == SEG_LOST
+        };
+    } else {
+        const struct map_alias *a = &l->aliases[k - l->n_segs];
+
+        *n = (struct route_name){ .name = a->from, .base = a->base, .lost = true };
+        if (routes_owner(r, a->from, &o) == 0)
+            *n = (struct route_name){ a->from, o.seg, o.node, a->base, false, o.lost };
+    }
+    return true;
+}
+
 /* ---- a new map, frame by frame ---- */
 
 static void free_staged(struct rt_queue *q)

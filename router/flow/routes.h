@@ -75,6 +75,18 @@ struct route_owner {
  * SQ_ESTALE: newer than the map here. */
 SQ_CHECK int routes_owner(const struct routes *r, seg_id token_seg, struct route_owner *o);
 
+/* A segment as the tokens of a lane name it, and the one that has its tickets now. */
+struct route_name {
+    seg_id name, host;
+    node_no node;
+    uint64_t base; /* ordinal of its number 0 in the lane; 0: not told, or nobody ever joined it */
+    bool open; /* more may join it */
+    bool lost;
+};
+/* The next of the lane's, in no order; *i: 0 to begin with. False: there is no other. */
+bool routes_name(const struct routes *r, const struct route_queue *q, unsigned lane, uint32_t *i,
+                 struct route_name *n);
+
 /* ---- a new map, frame by frame ----
  * Frames with `more` are staged; the last one makes all of it valid at once. Without memory the
  * router forgets everything and asks anew: it never goes on with half a map. */

@@ -86,7 +86,8 @@ static void fill_lane(struct rt_queue *q, uint32_t no, const struct map_lane *m)
                                       .queue = q,
                                       .node = m->segs[i].node,
                                       .state = m->segs[i].state,
-                                      .lane = (uint8_t)no };
+                                      .lane = (uint8_t)no,
+                                      .base = m->segs[i].base };
     l->n_aliases = m->n_aliases;
     if (m->n_aliases > 0)
         memcpy(l->aliases, m->aliases, m->n_aliases * sizeof(*m->aliases));

@@ -14,6 +14,7 @@ struct rt_seg {
     node_no node;
     uint8_t state; /* enum seg_state; SEALED also if only the segment itself said so */
     uint8_t lane;
+    uint64_t base; /* struct map_seg */
 };
 
 struct rt_lane {

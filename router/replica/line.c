@@ -191,6 +191,19 @@ static int set_lines(struct line *l, const struct replica_row *row, uint32_t *lo
     return 0;
 }
 
+uint32_t line_first(const struct line *l)
+{
+    for (uint32_t b = l->head >> BITS512_SHIFT; b < line_blocks(l); b++)
+        for (unsigned w = 0; l->block[b] != NULL && w < BITS512_WORDS; w++)
+            for (uint64_t v = l->block[b]->alive[w]; v != 0; v &= v - 1) {
+                uint32_t number = (b << BITS512_SHIFT) + w * 64 + (uint32_t)__builtin_ctzll(v);
+
+                if (line_has(l, number))
+                    return number;
+            }
+    return l->end;
+}
+
 void line_over(struct line *l, uint32_t number)
 {
     if (line_has(l, number) && l->over.n < OVER_MAX && map_set(&l->over, number, true) == 0)

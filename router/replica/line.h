@@ -82,6 +82,9 @@ static inline bool line_rank(const struct line *l, uint32_t number, uint32_t *ra
     return true;
 }
 
+/* The lowest number that waits; `end`: nobody does. */
+uint32_t line_first(const struct line *l);
+
 /* A number of which this router knows that it waits no more; may be any. Its place goes with the
  * next row and not before: a node may count it for a while (who was released, and has left before
  * that was stored). Without memory, or room, it waits until then. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define WORD_MS 2500 /* the manager says each second which nodes it does not reach */
+#define PASSED_OVER_MS 5000 /* skip_after of the manager, by default */
 #define SOON_MS 1000 /* without a place: told so long, to twice that */
 
 const char *const replica_by_names[REPLICA_NBY] = { "replica", "last_known", "no_place", "left",
@@ -312,6 +313,29 @@ const struct line *replicas_line(const struct replicas *r, node_no node, seg_id 
 
     return n != NULL && n->host == host && (n->flags & (ASKS | REPLICA_FENCED)) == 0 ? &n->line
                                                                                      : NULL;
+}
+
+const struct line *replicas_last_line(const struct replicas *r, node_no node, seg_id host, seg_id name)
+{
+    const struct known_name *n = fenced(r, node, name);
+
+    if (n == NULL)
+        return replicas_line(r, node, host, name);
+    return (n->flags & ASKS) == 0 ? &n->line : NULL;
+}
+
+msec_t replicas_as_of_ms(const struct replicas *r, node_no node)
+{
+    const struct stream *st = map_get_ptr(&r->streams, node);
+
+    return st != NULL ? st->now.as_of_ms : INT64_MIN;
+}
+
+bool replicas_is_passed_over(const struct replicas *r, node_no node, msec_t now_ms)
+{
+    const struct stream *st = map_get_ptr(&r->streams, node);
+
+    return st != NULL && st->unreached && now_ms < r->word_until_ms && now_ms - st->heard_ms > PASSED_OVER_MS;
 }
 
 bool replicas_place_now(struct replicas *r, node_no node, seg_id host, const struct token *t,

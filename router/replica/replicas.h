@@ -81,6 +81,12 @@ SQ_CHECK bool replicas_place_moving(struct replicas *r, node_no *node, seg_id he
 /* Counts who waits under a name whose segment `host`, on `node`, has by the map, as far as is known, of
  * whatever age; NULL: nothing is known. */
 const struct line *replicas_line(const struct replicas *r, node_no node, seg_id host, seg_id name);
+/* The same of a name on its way to another segment, too: until it is there its numbers stay. */
+const struct line *replicas_last_line(const struct replicas *r, node_no node, seg_id host, seg_id name);
+/* The moment of what is known of the node, of our clock, or later; INT64_MIN: nothing is. */
+msec_t replicas_as_of_ms(const struct replicas *r, node_no node);
+/* The manager has not heard the node for so long that it may let in people behind those of the node. */
+bool replicas_is_passed_over(const struct replicas *r, node_no node, msec_t now_ms);
 /* The same, after the node was asked and has not answered. */
 SQ_CHECK bool replicas_unanswered(struct replicas *r, node_no node, seg_id host,
                                   const struct token *t, msec_t now_ms, struct place_ans *a);

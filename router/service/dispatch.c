@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "router/api/request.h"
+#include "router/calls/aws_door.h"
 #include "router/calls/contact.h"
 #include "router/calls/device.h"
 #include "router/calls/events.h"
@@ -55,6 +56,10 @@ static const uint8_t budget_of[] = {
     [API_PERMIT] = LIMIT_JOIN,       [API_PERMIT_ONE] = LIMIT_POLL,
     [API_CALL] = LIMIT_NKINDS,       [API_SCHEDULES] = LIMIT_NKINDS,
     [API_PLACES] = LIMIT_JOIN,       [API_PLACE_GROUP] = LIMIT_POLL,
+    [API_AWS_ASSIGN] = LIMIT_JOIN,   [API_AWS_NUMBER] = LIMIT_POLL,
+    [API_AWS_TOKEN] = LIMIT_POLL,    [API_AWS_EXPIRY] = LIMIT_POLL,
+    [API_AWS_SERVING] = LIMIT_POLL,  [API_AWS_WAITING] = LIMIT_POLL,
+    [API_AWS_KEY] = LIMIT_POLL,
     [API_START] = LIMIT_POLL,        [API_HEALTH] = LIMIT_NKINDS,
     [API_READY] = LIMIT_NKINDS,      [API_BAD_METHOD] = LIMIT_BAD,
     [API_BAD_PATH] = LIMIT_BAD,      [API_NO_PATH] = LIMIT_BAD,
@@ -150,6 +155,15 @@ static bool start(struct router *r, struct httpd_req *req, const struct http_req
             return page_nothing(r, req, q);
         places_start(r, req, q, a->arg);
         return true;
+    case API_AWS_ASSIGN:
+    case API_AWS_NUMBER:
+    case API_AWS_TOKEN:
+    case API_AWS_EXPIRY:
+    case API_AWS_SERVING:
+    case API_AWS_WAITING:
+    case API_AWS_KEY:
+        aws_start(r, req, q, a);
+        return true;
     case API_PERMIT_ONE:
         permit_one(r, req, q, a->arg);
         return true;
@@ -198,6 +212,8 @@ static void serve(struct router *r, struct httpd_req *req, const struct http_req
         a->call = permit_call(q, a);
     if (SQ_UNLIKELY((r->tasking == NULL && api_is_of_tasks(a->call)) || a->call == API_COMPAT))
         a->call = API_NO_PATH;
+    if (SQ_UNLIKELY(api_is_of_aws(a->call)) && r->cfg->aws_events.n == 0)
+        *a = (struct api_req){ .call = API_NO_PATH };
     lines = cors_lines(r->cors, q, a);
     httpd_set_lines(req, lines);
     assert(a->call < ARRAY_LEN(budget_of) && r->ans.status == 0);

@@ -319,7 +319,7 @@ void router_metrics(void *router, struct buf *b)
     gauge(b, "segq_router_map_version", "Version of the chain map",
           routes_version(r->routes));
     gauge(b, "segq_router_map_epoch", "Epoch of the chain map", routes_epoch(r->routes));
-    gauge(b, "segq_router_unknown_queues", "Names in groups, gate_rules and rooms that no queue has", r->names.n);
+    gauge(b, "segq_router_unknown_queues", "Names in groups, gate_rules, rooms and aws_events that no queue has", r->names.n);
     gauge(b, "segq_router_listeners", "Clients that are told at once", r->listeners.n);
     gauge(b, "segq_router_task_listeners", "Clients that are told at once what becomes of their tasks", r->watches);
     gauge(b, "segq_router_flows", "Requests being answered", r->flows.n);

@@ -77,6 +77,15 @@ static const struct cfg_key gate_rule_keys[] = {
     { .key = NULL },
 };
 
+#define EVENT(name) .key = #name, .offset = offsetof(struct cfg_aws_event, name)
+static const struct cfg_key aws_event_keys[] = {
+    { EVENT(event_id), .type = CFG_STR, .min = 1, .max = NAME_MAX_LEN, .reload = true,
+      .help = "id that clients say: letters, digits, . _ -" },
+    { EVENT(queue), .type = CFG_STR, .min = 1, .max = NAME_MAX_LEN, .reload = true,
+      .help = "queue whose default lane it is" },
+    { .key = NULL },
+};
+
 #define CERT(name) .key = #name, .offset = offsetof(struct cfg_cert, name)
 static const struct cfg_key listen_cert_keys[] = {
     { CERT(cert), .type = CFG_STR, .min = 1, .max = 4000, .reload = true,
@@ -182,6 +191,10 @@ const struct cfg_key router_keys[] = {
     { K(compat), .type = CFG_ENUM, .def = "off", .words = compat_words,
       .help = "classic = submitTask, queryTask, cancelTask of /compat/v1, as other API queues have "
               "them" },
+    { K(aws_events), .type = CFG_OBJS, .def = "", .max = AWS_EVENTS_MAX, .reload = true,
+      .help = "events of AWS' Virtual Waiting Room, whose clients go on as they are: /assign_queue_num, "
+              "/queue_num, /serving_num, /generate_token ...; empty = 404", .sub = aws_event_keys,
+      .size = sizeof(struct cfg_aws_event) },
     { K(compat_time), .type = CFG_STR, .def = "rfc3339", .max = 40,
       .help = "times in answers of /compat: rfc3339, unix, or a layout of strftime "
               "(\"%Y-%m-%d %H:%M:%S\", in the zone of TZ); always strings" },
@@ -346,6 +359,26 @@ static int check_groups(const struct cfg_list *groups, struct err *e)
     return rc;
 }
 
+static int check_aws_events(const struct cfg_list *events, struct err *e)
+{
+    const struct cfg_aws_event *v = events->v;
+
+    for (size_t i = 0; i < events->n; i++) {
+        if (cfg_node_check(v[i].event_id, NULL) < 0)
+            return err_set(e, SQ_EINVAL, "aws_events: event_id \"%.64s\" must have letters, digits, . _ - alone",
+                           v[i].event_id);
+        if (!api_is_name(v[i].queue, strlen(v[i].queue)))
+            return err_set(e, SQ_EINVAL, "aws_events: \"%.64s\" of \"%s\" is not a valid queue name", v[i].queue,
+                           v[i].event_id);
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(v[k].event_id, v[i].event_id) == 0)
+                return err_set(e, SQ_EINVAL, "aws_events: event_id \"%s\" is there twice", v[i].event_id);
+            else if (strcmp(v[k].queue, v[i].queue) == 0)
+                return err_set(e, SQ_EINVAL, "aws_events: queue \"%s\" is there twice", v[i].queue);
+    }
+    return 0;
+}
+
 int router_cfg_check(const void *cfg, struct err *e)
 {
     const struct router_cfg *c = cfg;
@@ -376,6 +409,8 @@ int router_cfg_check(const void *cfg, struct err *e)
         rc = check_rooms(&c->rooms, e);
     if (rc == 0)
         rc = check_groups(&c->groups, e);
+    if (rc == 0)
+        rc = check_aws_events(&c->aws_events, e);
     if (rc == 0 && !is_field_name(c->gate_subject_header))
         rc = err_set(e, SQ_EINVAL, "gate_subject_header: \"%.64s\" is not a valid header "
                                    "name",

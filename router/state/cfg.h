@@ -26,6 +26,12 @@ struct cfg_group { /* queues that one person joins at once */
     struct cfg_list queues; /* list of char * */
 };
 
+#define AWS_EVENTS_MAX 16
+
+struct cfg_aws_event { /* an event of AWS' waiting room, calls/aws_door.h */
+    char *event_id, *queue;
+};
+
 struct router_cfg {
     char *node, *listen, *admin, *secret_file, *log_file, *region, *zone;
     struct cfg_list managers;        /* list of char * */
@@ -52,6 +58,7 @@ struct router_cfg {
     char *gate_country_header;
     char *task_tokens, *listen_tasks;
     int compat; /* enum compat_kind */
+    struct cfg_list aws_events; /* struct cfg_aws_event */
     int page_compat; /* enum page_compat: router/page_http/room_json.h */
     char *compat_time; /* router/compat/classic_answer.h */
     int64_t call_wait;

@@ -71,6 +71,7 @@ static void look(struct look *l)
     const struct cfg_group *g = c->groups.v;
     const struct gate_rule *rule = c->gate_rules.v;
     char *const *rooms = c->rooms.v;
+    const struct cfg_aws_event *event = c->aws_events.v;
     char where[NAME_MAX_LEN + 20];
 
     for (size_t i = 0; i < c->groups.n; i++)
@@ -87,6 +88,9 @@ static void look(struct look *l)
     for (size_t i = 0; i < c->rooms.n; i++)
         if (is_unknown(l, rooms[i]))
             unknown(l, "rooms", rooms[i]);
+    for (size_t i = 0; i < c->aws_events.n; i++)
+        if (is_unknown(l, event[i].queue))
+            unknown(l, "aws_events", event[i].queue);
 }
 
 void queue_names_look(struct router *r)

@@ -1,4 +1,4 @@
-/* queue_names.h: queues that the configuration names (groups, gate_rules, rooms), and that nobody has
+/* queue_names.h: queues that the configuration names (groups, gate_rules, rooms, aws_events), and that nobody has
  * defined: logged when that changes, counted, and told to operators. Shell. */
 #ifndef SEGQ_ROUTER_QUEUE_NAMES_H
 #define SEGQ_ROUTER_QUEUE_NAMES_H

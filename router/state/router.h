@@ -18,6 +18,7 @@
 #include "router/api/request.h"
 #include "router/api/response.h"
 #include "router/api/waiting_text.h"
+#include "router/compat/aws_room.h"
 #include "router/flow/listeners.h"
 #include "router/gate/door.h"
 #include "router/gate/gate_rules.h"
@@ -101,6 +102,7 @@ struct router {
     struct put_off put_off; /* requests whose node is awaited */
     struct gate gate;   /* the client's address and its limits */
     struct door door;   /* challenges of joins */
+    struct aws_line aws_lines[AWS_EVENTS_MAX]; /* lines of cfg->aws_events */
     struct site_asks *site_asks; /* owned; NULL: none was asked yet */
     struct gate_secret verify_secret; /* known to the services that these ask */
     uint64_t site_results[SITE_NRESULTS];

@@ -217,7 +217,7 @@ static void put_map(const char *addr)
 {
     static const uint8_t keys[1][32] = { { 1 } };
     struct map_node node = { 1, "node", addr };
-    struct map_seg seg = { SEG, 1, SEG_OPEN };
+    struct map_seg seg = { SEG, 1, SEG_OPEN, 0 };
     struct map_lane lane = { .name = "default", .n_segs = 1, .segs = &seg };
     struct map_queue q = { .id = 7, .name = "login", .state = QUEUE_OPEN,
                            .n_lanes = 1, .lanes = &lane };

@@ -10,11 +10,11 @@
 
 /* Queue 7: 11 sealed on node 1, 12 and 13 open on nodes 2 and 1, 14 lost; 9 lives in 11. */
 static struct map_node nodes[] = { { 1, "a", "h:1" }, { 2, "b", "h:2" } };
-static struct map_seg segs[] = { { 11, 1, SEG_SEALED },
-                                 { 14, 2, SEG_LOST },
-                                 { 12, 2, SEG_OPEN },
-                                 { 13, 1, SEG_OPEN } };
-static struct map_alias aliases[] = { { 9, 11 } };
+static struct map_seg segs[] = { { 11, 1, SEG_SEALED, 0 },
+                                 { 14, 2, SEG_LOST, 0 },
+                                 { 12, 2, SEG_OPEN, 0 },
+                                 { 13, 1, SEG_OPEN, 0 } };
+static struct map_alias aliases[] = { { 9, 11, 0 } };
 static struct map_lane lane = { "default", 4, 1, segs, aliases };
 
 static inline void apply(struct routes *r, uint64_t version, enum queue_state state,

@@ -86,6 +86,7 @@ static int max_conns = 100;
 static char *listen_tasks;              /* likewise; NULL: where all ask */
 static const uint8_t (*map_keys)[32]; /* one public key; NULL: a made-up one */
 static msec_t replica_fresh; /* not 0: the node pushes who waits: numbers 1 to 999 of segment 1 */
+static uint64_t map_base;             /* ordinal of number 0 of segment 1; 0: the map tells none */
 static const char *claim_secret;      /* there is a lane "vip", and a key "shop"; NULL: not */
 
 static void send_msg(struct rpc_chan *ch, const struct msg *m, uint64_t rid)
@@ -100,14 +101,14 @@ static void send_map(uint64_t from, uint64_t version, uint8_t state, bool with_n
     static const uint8_t none[1][32] = { { 1, 2, 3 } };
     const uint8_t(*keys)[32] = map_keys != NULL ? map_keys : none;
     struct map_node node = { 1, "seg1", w.seg_addr };
-    struct map_seg segs[2] = { { 1, 1, with_next ? SEG_SEALED : SEG_OPEN },
-                               { 2, 1, SEG_OPEN } };
-    struct map_seg vip = { 3, 1, SEG_OPEN };
+    struct map_seg segs[2] = { { 1, 1, with_next ? SEG_SEALED : SEG_OPEN, map_base },
+                               { 2, 1, SEG_OPEN, 0 } };
+    struct map_seg vip = { 3, 1, SEG_OPEN, 0 };
     struct map_lane lane[2] = { { .name = "default",
                                   .n_segs = with_next ? 2 : 1,
                                   .segs = segs },
                                 { .name = "vip", .n_segs = 1, .segs = &vip } };
-    struct map_seg other = { 4, 1, SEG_OPEN };
+    struct map_seg other = { 4, 1, SEG_OPEN, 0 };
     struct map_lane other_lane = { .name = "default", .n_segs = 1, .segs = &other };
     struct map_queue q[2] = { { .id = 7, .name = "login", .state = state,
                            .n_lanes = claim_secret != NULL ? 2 : 1, .lanes = lane,
@@ -123,7 +124,7 @@ static void send_map(uint64_t from, uint64_t version, uint8_t state, bool with_n
                            .suspects_from = 5, .suspects_places = 100, .verify_url = challenged.verify_url,
                            .verify_allow = challenged.verify_is_foreign ? "10.9.0.0/16" : "10.9.0.0/16,127.0.0.1",
                            .verify_fallback = challenged.fallback,
-                           .bind = queue_binds, .moved = queue_moved },
+                           .bind = queue_binds, .moved = queue_moved, .silent_s = 3600 },
                               { .id = 8, .name = "rides", .state = QUEUE_OPEN, .n_lanes = 1,
                                 .lanes = &other_lane, .pass_ttl_s = 300 } };
     struct msg m = { .type = MSG_MAP };

@@ -499,6 +499,36 @@ def classic(a, server):
     a.ask("POST", c + "cancelTask", {"task_id": "AAAA"}, 404)
 
 
+def aws(a):
+    """The words of AWS' waiting room: its event is the line `login`, once that bears silence."""
+    q, e = "/v1/admin/queues/login", "?event_id=Sample"
+    a.ask("POST", "/assign_queue_num", {"event_id": "nosuch"}, 400)
+    a.ask("POST", "/assign_queue_num", {"event_id": "Sample"}, 403)
+    for path in ("/serving_num", "/waiting_num", "/public_key"):
+        a.ask("GET", path + e, want=403)
+        a.ask("GET", path + "?event_id=nosuch", want=400)
+    a.ask("PATCH", q, {"state": "paused", "away": 0, "idle": {"browser": "1h"}}, 200)
+    until(a, "GET", "/serving_num" + e, 200)
+    a.ask("GET", "/waiting_num" + e, want=200)
+    a.ask("GET", "/public_key" + e, want=200)
+    _, _, body = a.ask("POST", "/assign_queue_num", {"event_id": "Sample"}, 200)
+    me = json.loads(body)["api_request_id"]
+    until(a, "GET", "/queue_num" + e + "&request_id=" + me, 200)
+    a.ask("GET", "/queue_pos_expiry" + e + "&request_id=" + me, want=202)
+    a.ask("POST", "/generate_token", {"event_id": "Sample", "request_id": me}, 202)
+    a.ask("POST", "/generate_token", {"event_id": "Sample", "request_id": "forged"}, 404)
+    for path in ("/queue_num", "/queue_pos_expiry"):
+        a.ask("GET", path + e + "&request_id=forged", want=404)
+    a.ask("PATCH", q, {"state": "open"}, 200)
+    until(a, "POST", "/generate_token", 200, {"event_id": "Sample", "request_id": me})
+    a.ask("GET", "/queue_pos_expiry" + e + "&request_id=" + me, want=200)
+    a.ask("DELETE", "/v1/tickets/" + me, want=204)
+    for path in ("/queue_num", "/queue_pos_expiry"):
+        a.ask("GET", path + e + "&request_id=" + me, want=410)
+    a.ask("POST", "/generate_token", {"event_id": "Sample", "request_id": me}, 410)
+    a.ask("PATCH", q, {"away": "75s", "idle": {"browser": "3m"}}, 200)
+
+
 def early(a):
     """A queue that opens by the clock, before and while people may come early."""
     q = "/v1/admin/queues/early"
@@ -516,10 +546,10 @@ def early(a):
     a.ask("DELETE", q, want=200)
 
 
-def until(a, method, url, status):
+def until(a, method, url, status, body=None):
     """Asks until the routers have heard of it."""
     for _ in range(600):
-        got = a.ask(method, url)
+        got = a.ask(method, url, body)
         if got[0] == status:
             return got
         wait_a_tick(a)
@@ -544,6 +574,7 @@ def main():
     budgets(a)
     endpoints(a)
     early(a)
+    aws(a)
     a.bad += a.unseen()
     print("\n".join(a.bad + [f"{a.n} answers, {len(a.bad)} disagree"]))
     return 1 if a.bad else 0

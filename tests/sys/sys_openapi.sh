@@ -5,7 +5,8 @@
 #   EXAMPLES=N per operation, SEED=N for others
 . "$(dirname "$0")/lib.sh"
 
-up --routers 1 --seg-nodes 2 --set away=0 --set router.join_groups=true
+up --routers 1 --seg-nodes 2 --set away=0 --set router.join_groups=true \
+    --set router.aws_events='[{event_id: Sample, queue: login}]' --set idle.browser=1h
 "$BIN/../deploy/yaml2json" "$root/proto/openapi.yaml" >"$DIR/openapi.json"
 pids_of_all() { for p in queuemng router.0 segment.0 segment.1; do pid_of $p; done; }
 before=$(pids_of_all)

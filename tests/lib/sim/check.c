@@ -187,6 +187,18 @@ void check_stored(struct sim *s, const char *key, const char *val)
     json_decref(j);
 }
 
+/* Its ordinals are the same for ever. */
+static void check_base(struct sim *s, seg_id id, uint64_t base)
+{
+    struct sseg *g = check_seg(s, id);
+
+    if (g == NULL)
+        return;
+    if (g->base != 0 && g->base != base)
+        sim_fail(s, "segment %llu began with ordinal %llu, and now with %llu", llu(id), llu(g->base), llu(base));
+    g->base = base;
+}
+
 /* A new manager may call a segment open that has sealed itself: it has not heard yet. */
 static void check_map_seg(struct sim *s, const struct map_seg *m)
 {
@@ -202,6 +214,16 @@ static void check_map_seg(struct sim *s, const struct map_seg *m)
         sim_fail(s, "segment %llu was sealed, and is called open again", llu(m->id));
     if (m->state != SEG_OPEN)
         g->sealed_epoch = s->map_epoch;
+}
+
+static void check_map_lane(struct sim *s, const struct map_lane *l)
+{
+    for (uint32_t i = 0; i < l->n_segs; i++) {
+        check_map_seg(s, &l->segs[i]);
+        check_base(s, l->segs[i].id, l->segs[i].base);
+    }
+    for (uint32_t i = 0; i < l->n_aliases; i++)
+        check_base(s, l->aliases[i].from, l->aliases[i].base);
 }
 
 /* A replica that took over had not heard of the last renewals: who leads goes on until its
@@ -226,8 +248,7 @@ void check_map(struct sim *s, const struct msg_map *g)
         opening_map(s, &g->queues[q]);
     for (uint32_t q = 0; q < g->n_queues; q++)
         for (uint32_t l = 0; l < g->queues[q].n_lanes; l++)
-            for (uint32_t i = 0; i < g->queues[q].lanes[l].n_segs; i++)
-                check_map_seg(s, &g->queues[q].lanes[l].segs[i]);
+            check_map_lane(s, &g->queues[q].lanes[l]);
 }
 
 /* ---- joins --------------------------------------------------------------------------- */
@@ -322,6 +343,10 @@ void check_appended(struct sim *s, const struct proc *p, const struct append_req
                  llu(g->id), llu(l->last_joined));
     if (g->id > l->last_joined)
         l->last_joined = g->id;
+    if (g->base + a->number <= l->last_ordinal && !g->relaxed)
+        sim_fail(s, "ticket %llu-%u has ordinal %llu, an earlier one %llu", llu(a->seg), a->number,
+                 llu(g->base + a->number), llu(l->last_ordinal));
+    l->last_ordinal = u64_max(l->last_ordinal, g->base + a->number);
     sim_note(s, "ticket %lu-%lu: lane %lu ord %lu position %lu", t->seg, t->number, t->lane,
              t->ord, a->position);
     if (a->state == APPEND_ENTERED)

@@ -189,7 +189,8 @@ struct sseg { /* a segment that was ever opened */
     uint32_t waiting_there;
     uint64_t sealed_epoch; /* routers were told "sealed" under it */
     seg_id alias;       /* durable: its tickets belong there */
-    node_no owner;      /* as announced to routers */
+    node_no owner;      /* as announced to routers, */
+    uint64_t base;      /* and its ordinals; 0: not yet */
     uint64_t last_tick; /* of pops */
     uint32_t last_n;
     uint64_t last_ord;  /* in this sweep */
@@ -201,6 +202,7 @@ struct slane {
     uint64_t next_ord;
     bool revived;       /* somebody came back to a rebuilt one who had been over before */
     seg_id last_joined; /* the furthest segment that anybody joined */
+    uint64_t last_ordinal; /* base + number of the last that joined */
     uint64_t max_admitted_ord; /* of those whose order is certain */
     uint64_t let_in;
 };

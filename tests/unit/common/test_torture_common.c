@@ -119,9 +119,9 @@ Test(torture_common, messages)
 static struct msg_map map_of(uint64_t from, uint64_t version, bool later)
 {
     static struct map_node nodes[] = { { 1, "a", "10.0.0.1:1" }, { 2, "b", "10.0.0.2:1" } };
-    static struct map_seg early[] = { { 11, 1, SEG_OPEN } };
-    static struct map_seg late[] = { { 12, 2, SEG_SEALED }, { 13, 1, SEG_OPEN } };
-    static struct map_alias alias[] = { { 11, 12 } };
+    static struct map_seg early[] = { { 11, 1, SEG_OPEN, 0 } };
+    static struct map_seg late[] = { { 12, 2, SEG_SEALED, 0 }, { 13, 1, SEG_OPEN, 0 } };
+    static struct map_alias alias[] = { { 11, 12, 0 } };
     static struct map_lane lanes[2] = {
         { .name = "default", .n_segs = 1, .segs = early },
         { .name = "default", .n_segs = 2, .segs = late, .n_aliases = 1, .aliases = alias },

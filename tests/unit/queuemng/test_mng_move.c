@@ -169,3 +169,14 @@ Test(mng_move, a_drain_moves_a_segment_to_another_node_directly_before_it)
     cr_assert_eq(list_next(&w.l->segs, &t->in_lane), &y->in_lane);
     cr_assert_null(made_sent(&w, MSG_MOVE_IN, NULL), "not before the target is open");
 }
+
+Test(mng_move, ordinals_are_the_tickets_wherever_they_are)
+{
+    seg_set_base(x);
+    seg_set_base(y);
+    cr_assert(x->base == 1 && y->base == 101);
+    go_to(MOVE_COMMITTING);
+    cr_assert_eq(w.l->alias[0].base, 101);
+    report(a, MOVE_SIDE_IN, MOVE_COMMITTED);
+    cr_assert_eq(x->base, 1);
+}

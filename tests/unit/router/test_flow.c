@@ -154,7 +154,7 @@ Test(flow, without_an_open_segment_a_join_waits_for_the_map)
 {
     struct flow f = join(0), late;
     struct append_ans sealed = { .state = APPEND_SEALED };
-    struct map_seg more[] = { { 13, 1, SEG_OPEN }, { 15, 2, SEG_OPEN } };
+    struct map_seg more[] = { { 13, 1, SEG_OPEN, 0 }, { 15, 2, SEG_OPEN, 0 } };
     struct map_lane l = { "default", 2, 0, more, NULL };
 
     flow_append_ans(&f, r, &sealed, 1);
@@ -173,7 +173,7 @@ Test(flow, without_an_open_segment_a_join_waits_for_the_map)
 /* Nobody is told that there are too many people because a machine is gone. */
 Test(flow, a_lost_tail_is_not_a_full_line)
 {
-    struct map_seg lost[] = { { 11, 1, SEG_SEALED }, { 12, 2, SEG_LOST } };
+    struct map_seg lost[] = { { 11, 1, SEG_SEALED, 0 }, { 12, 2, SEG_LOST, 0 } };
     struct map_lane l = { "default", 2, 0, lost, NULL };
     struct flow f;
 
@@ -333,8 +333,8 @@ Test(flow, unknown_waits_for_a_newer_map)
 {
     struct flow f = poll_of(12, 3, 0);
     struct place_ans u = { .state = PLACE_UNKNOWN };
-    struct map_seg now_in[] = { { 13, 1, SEG_OPEN } };
-    struct map_alias al[] = { { 12, 13 } };
+    struct map_seg now_in[] = { { 13, 1, SEG_OPEN, 0 } };
+    struct map_alias al[] = { { 12, 13, 0 } };
     struct map_lane l = { "default", 1, 1, now_in, al };
 
     flow_place_ans(&f, r, &u, 1);

@@ -139,7 +139,7 @@ static bool begins(struct flow *f, msec_t now_ms)
 Test(leaves, are_repeated_at_each_node_that_has_their_segment)
 {
     struct stream *st = replicas_stream(&all, NODE), *heirs = replicas_stream(&all, 1);
-    struct map_seg moved[] = { { 12, 1, SEG_OPEN } };
+    struct map_seg moved[] = { { 12, 1, SEG_OPEN, 0 } };
     struct map_lane other = { "default", 1, 0, moved, NULL };
     struct token t = ticket(4);
     struct flow f;

@@ -22,7 +22,7 @@ static struct listen_ticket one[200];
 static void begin(void)
 {
     static struct map_node node = { NODE, "a", "10.0.0.1:7200" };
-    static struct map_seg seg = { NAME, NODE, SEG_OPEN };
+    static struct map_seg seg = { NAME, NODE, SEG_OPEN, 0 };
     static struct map_lane lane = { .name = "default", .n_segs = 1, .segs = &seg };
     static struct map_queue q = { .id = 7, .name = "login", .n_lanes = 1, .lanes = &lane };
     static struct msg_map m = { .epoch = 5, .version = 1, .next_seg = 100, .n_nodes = 1,

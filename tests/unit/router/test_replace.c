@@ -13,7 +13,7 @@ static const struct append_ans found = { .state = APPEND_EXISTING, .seg = 12, .n
 /* A queue with a second lane; the older ticket is number 3 of its only segment. */
 static struct flow replacement(void)
 {
-    static struct map_seg vips[] = { { 21, 2, SEG_OPEN } };
+    static struct map_seg vips[] = { { 21, 2, SEG_OPEN, 0 } };
     static struct map_lane lanes[] = { { "default", 4, 1, segs, aliases },
                                        { "vip", 1, 0, vips, NULL } };
     struct map_queue q = { .id = 7, .name = "login", .n_lanes = 2, .lanes = lanes };

@@ -195,6 +195,15 @@ static uint32_t random_block(struct rng *r, uint32_t stop)
     return run(b, 0, bits);
 }
 
+static uint32_t first_living(uint32_t stop)
+{
+    uint32_t i = 0;
+
+    while (i < stop && !lives[i])
+        i++;
+    return i;
+}
+
 Test(replica_line, ranks_are_those_of_a_plain_array, .init = begin, .fini = end)
 {
     struct rng r;
@@ -222,6 +231,7 @@ Test(replica_line, ranks_are_those_of_a_plain_array, .init = begin, .fini = end)
             cr_assert_eq(rank(i), lives[i] ? n : UINT32_MAX, "round %u, number %u", k, i);
             n += lives[i];
         }
+        cr_assert_eq(line_first(&line), first_living(stop), "round %u", k);
     }
 }
 
@@ -248,4 +258,7 @@ Test(replica_line, a_ticket_that_is_over_here_stays_so_and_keeps_its_place, .ini
     cr_assert_eq(APPLY(.end = 1000, .head = 20), 0);
     line_settle(&line);
     cr_expect_eq(line.over.n, 0);
+    cr_expect_eq(line_first(&line), 20);
+    line_over(&line, 20);
+    cr_expect_eq(line_first(&line), 21, "who is over here does not wait");
 }

@@ -24,11 +24,11 @@ static struct msg_map map_of(uint64_t from, uint64_t version, struct map_queue *
                              .queues = q };
 }
 
-static struct map_seg login_segs[] = { { 11, 1, SEG_SEALED },
-                                       { 12, 2, SEG_OPEN },
-                                       { 13, 1, SEG_OPEN } };
-static struct map_seg vip_segs[] = { { 20, 2, SEG_OPEN } };
-static struct map_alias login_aliases[] = { { 9, 11 }, { 10, 11 } };
+static struct map_seg login_segs[] = { { 11, 1, SEG_SEALED, 0 },
+                                       { 12, 2, SEG_OPEN, 0 },
+                                       { 13, 1, SEG_OPEN, 0 } };
+static struct map_seg vip_segs[] = { { 20, 2, SEG_OPEN, 0 } };
+static struct map_alias login_aliases[] = { { 9, 11, 0 }, { 10, 11, 0 } };
 static struct map_lane login_lanes[] = {
     { .name = "default", .n_segs = 3, .segs = login_segs, .n_aliases = 2,
       .aliases = login_aliases },
@@ -117,7 +117,7 @@ Test(routes, a_sealed_answer_is_remembered_across_maps)
 Test(routes, a_change_replaces_only_its_queue)
 {
     struct routes *r = with_login();
-    struct map_seg s = { 30, 1, SEG_OPEN }, s2 = { 12, 2, SEG_LOST };
+    struct map_seg s = { 30, 1, SEG_OPEN, 0 }, s2 = { 12, 2, SEG_LOST, 0 };
     struct map_lane l = { .name = "default", .n_segs = 1, .segs = &s };
     struct map_queue q = { .id = 8, .name = "shop", .state = QUEUE_OPEN,
                            .n_lanes = 1, .lanes = &l };
@@ -208,7 +208,7 @@ Test(routes, a_map_of_another_store_is_refused_until_ours_is_disowned)
 Test(routes, chunks_become_valid_together)
 {
     struct routes *r = with_login();
-    struct map_seg s = { 30, 1, SEG_OPEN };
+    struct map_seg s = { 30, 1, SEG_OPEN, 0 };
     struct map_lane l = { .name = "default", .n_segs = 1, .segs = &s };
     struct map_queue a = { .id = 8, .name = "shop", .state = QUEUE_OPEN,
                            .n_lanes = 1, .lanes = &l },
@@ -283,7 +283,7 @@ Test(routes, keys_and_stats_are_copied_and_kept)
 
 Test(routes, alias_loops_end)
 {
-    struct map_alias loop[] = { { 1, 2 }, { 2, 1 } };
+    struct map_alias loop[] = { { 1, 2, 0 }, { 2, 1, 0 } };
     struct map_lane l = { .name = "default", .n_aliases = 2, .aliases = loop };
     struct map_queue q = { .id = 3, .name = "odd", .state = QUEUE_OPEN,
                            .n_lanes = 1, .lanes = &l };
@@ -317,8 +317,8 @@ static struct map_queue *many_queues(void)
         char *name = malloc(24);
 
         snprintf(name, 24, "queue-%u", i + 1);
-        s[0] = (struct map_seg){ 10 * (i + 1) + 1, 1, SEG_SEALED };
-        s[1] = (struct map_seg){ 10 * (i + 1) + 2, 2, SEG_OPEN };
+        s[0] = (struct map_seg){ 10 * (i + 1) + 1, 1, SEG_SEALED, 0 };
+        s[1] = (struct map_seg){ 10 * (i + 1) + 2, 2, SEG_OPEN, 0 };
         *l = (struct map_lane){ .name = "default", .n_segs = 2, .segs = s };
         q[i] = (struct map_queue){ .id = i + 1, .name = name, .state = QUEUE_OPEN,
                                    .n_lanes = 1, .lanes = l };

@@ -48,8 +48,8 @@ Test(counters, a_token_carries_the_highest_ids_and_numbers)
 Test(counters, routes_compare_all_64_bits)
 {
     static struct map_node node = { 1, "a", "h:1" };
-    static struct map_seg segs[] = { { 5, 1, SEG_SEALED }, { (1ull << 32) + 5, 1, SEG_OPEN } };
-    static struct map_alias alias = { (1ull << 33) + 5, (1ull << 32) + 5 };
+    static struct map_seg segs[] = { { 5, 1, SEG_SEALED, 0 }, { (1ull << 32) + 5, 1, SEG_OPEN, 0 } };
+    static struct map_alias alias = { (1ull << 33) + 5, (1ull << 32) + 5, 0 };
     struct map_lane lane = { "default", 2, 1, segs, &alias };
     struct map_queue q = { .id = 7, .name = "login", .state = QUEUE_OPEN,
                            .n_lanes = 1, .lanes = &lane };

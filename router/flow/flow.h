@@ -34,6 +34,7 @@ struct replicas;
 #define FLOW_RENEW_MS   250 /* a renewal: the request that it goes with waits no longer */
 #define FLOW_BUSY_MS    20
 #define FLOW_KEY_MS     1000 /* longest time that a join asks whether its key has a ticket */
+#define FLOW_PARK_MS    1500 /* left: else such a join does not wait at a node, which says "busy" a second later */
 #define FLOW_HOLD_MS    300 /* from its ticket on: a join waits for its admission */
 
 enum flow_kind { FLOW_JOIN, FLOW_POLL, FLOW_LEAVE, FLOW_SESSION, FLOW_CONTACT };
@@ -189,6 +190,13 @@ static inline uint64_t flow_heir(const struct flow *f)
     if (SQ_UNLIKELY(f->spares == SPARES_FOUND || f->step == REPLACE_UNDO))
         return DROP_UNLESS_FOUND;
     return f->step == REPLACE_LEAVE || f->step == REPLACE_CLEAR ? f->token.subject_hash : 0;
+}
+
+/* A join: may it wait at the node for another's word (append_req.later)? With only a key it must have the
+ * time to go without it. */
+static inline bool flow_may_wait(const struct flow *f, msec_t now_ms)
+{
+    return SQ_LIKELY(!f->keyed) || f->deadline_ms - now_ms >= FLOW_PARK_MS;
 }
 
 /* Answers to the request of FLOW_ASK. One that comes after the flow has ended changes nothing. */

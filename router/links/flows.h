@@ -98,7 +98,7 @@ struct batch {
 struct kind {         /* kind: place, append, drop, session, contact */
     struct list open; /* being collected, oldest first: all but the last one are full */
     struct list sent; /* oldest first */
-    struct list late; /* joins of which some have their answers, and others wait at the node */
+    struct list late; /* joins that wait at the node: some of their batch, or a later one, have answers */
 };
 
 struct seg_link {

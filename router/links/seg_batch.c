@@ -84,6 +84,8 @@ static void put_contacts(struct seg_links *s, const struct batch *b)
 
 static void put_appends(struct seg_links *s, const struct batch *b)
 {
+    msec_t now_ms = ev_now(s->r->ev);
+
     for (uint32_t i = 0; i < b->n; i++) {
         const struct rflow *rf = b->v[i];
         /* Without its key a join still says what its pass is bound to. */
@@ -98,7 +100,7 @@ static void put_appends(struct seg_links *s, const struct batch *b)
             .old_seg = rf->flow.old.seg,
             .old_number = rf->flow.old.number,
             .old_issued_s = rf->flow.old.issued_s,
-            .later = len > 0,
+            .later = len > 0 && flow_may_wait(&rf->flow, now_ms),
         };
     }
 }
@@ -272,9 +274,16 @@ static struct batch *take_of(struct list *l, uint64_t rid)
 
 static struct batch *take_sent(struct seg_link *l, enum flow_kind kind, uint64_t rid)
 {
-    struct batch *b = take_of(&l->kind[kind].sent, rid);
+    struct kind *k = &l->kind[kind];
+    struct batch *b;
 
-    return b != NULL ? b : take_of(&l->kind[kind].late, rid);
+    while ((b = list_entry(list_first(&k->sent), struct batch, in_list)) != NULL && b->rid <= rid) {
+        list_remove(&k->sent, &b->in_list);
+        if (b->rid == rid)
+            return b;
+        list_push_back(&k->late, &b->in_list); /* a later one is answered: all of its rows wait */
+    }
+    return take_of(&k->late, rid);
 }
 
 static enum flow_kind kind_of_answer(const struct msg *m)

@@ -62,6 +62,20 @@ struct parked *parked_due(const struct dirs *d)
     return list_entry(list_first(&d->due), struct parked, in);
 }
 
+uint32_t parked_run(const struct dirs *d)
+{
+    const struct append_from *from = NULL;
+    uint32_t n = 0;
+
+    list_each_of (&d->due, struct parked, in, p) {
+        if (n == MSG_BATCH_MAX || (from != NULL && (p->from.peer != from->peer || p->from.rid != from->rid)))
+            break;
+        from = &p->from;
+        n++;
+    }
+    return n;
+}
+
 void parked_again(struct dirs *d, struct permit *c, struct parked *p)
 {
     assert(p->word == NULL);

@@ -20,6 +20,8 @@ bool parked_add(struct segtab *t, struct permit *c, const struct append_from *fr
 void parked_word(struct dirs *d, struct permit *c, bool is_here);
 /* The next one that is due; NULL: none. parked_done() or parked_again() follows. */
 struct parked *parked_due(const struct dirs *d);
+/* How many of the next ones are of one batch: one frame answers them. */
+uint32_t parked_run(const struct dirs *d);
 /* Waits for the next word: another join has used the one before. */
 void parked_again(struct dirs *d, struct permit *c, struct parked *p);
 void parked_done(struct dirs *d, struct parked *p);

@@ -371,13 +371,13 @@ static bool append_parked(struct segtab *t, struct parked *p, struct append_ans 
 /* Answers, in a frame, those in front that are of one batch. False: no memory. */
 static bool answer_parked(struct segtab *t, struct append_from from, struct outbox *out)
 {
-    uint32_t most = (uint32_t)u64_min(t->dir.due.n, MSG_BATCH_MAX), n = 0;
+    uint32_t most = parked_run(&t->dir), n = 0;
     struct append_ans *ans = arena_array(&out->mem, most, sizeof(*ans));
     struct msg_append_ans *m;
-    struct parked *p;
 
-    while (ans != NULL && n < most && (p = parked_due(&t->dir)) != NULL &&
-           p->from.peer == from.peer && p->from.rid == from.rid) {
+    for (uint32_t i = 0; ans != NULL && i < most; i++) {
+        struct parked *p = parked_due(&t->dir);
+
         if (!append_parked(t, p, &ans[n], &out->mem))
             continue;
         parked_done(&t->dir, p);

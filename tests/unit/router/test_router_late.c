@@ -1,5 +1,6 @@
 /* test_router_late.c: joins that wait at the node for another's word: rows of a batch whose answers
  * come in frames of their own. */
+#include "router/links/flows.h"
 #include "tests/lib/routerrig.h"
 
 static void begin(void)
@@ -117,6 +118,51 @@ Test(router_late, others_are_asked_meanwhile)
     say_late(0, 1, false);
     told(w.late[0].position);
     told(42);
+}
+
+/* The list that is looked through for others' answers is empty. */
+Test(router_late, a_batch_that_waits_is_not_looked_through_for_others)
+{
+    struct seg_link *l;
+    uint64_t rid;
+
+    join_as("ann");
+    UNTIL(w.n_late == 1);
+    rid = w.late_rid;
+    w.words_wait = false;
+    join_as(NULL);
+    UNTIL(w.append_frames == 2 && w.r->flows.n == 1);
+    w.late_rid = rid;
+    each_node_link (&w.r->segs->nodes, l)
+        cr_expect_eq(l->kind[FLOW_JOIN].sent.n, 0);
+    say_late(0, 1, false);
+    told(w.late[0].position);
+    told(w.late[0].position + 1);
+    each_node_link (&w.r->segs->nodes, l)
+        cr_expect_eq(l->kind[FLOW_JOIN].late.n, 0);
+}
+
+static void join_by_key(void)
+{
+    char head[120];
+
+    snprintf(head, sizeof(head), "POST /v1/queues/login/tickets HTTP/1.1\r\nHost: x\r\n"
+                                 "Idempotency-Key: 0123456789abcdef\r\nContent-Length: 0\r\n\r\n");
+    cr_assert_eq(write(w.fd, head, strlen(head)), (ssize_t)strlen(head));
+}
+
+/* A node that nobody answers says so after a second: then it is too late to go without the key. */
+Test(router_late, a_join_with_only_a_key_waits_at_the_node_only_with_time_left)
+{
+    join_by_key();
+    told(1);
+    cr_expect_eq(w.n_late, 0);
+    w.cfg.request_timeout = FLOW_TIMEOUT_MS;
+    join_by_key();
+    UNTIL(w.n_late == 1);
+    silence();
+    say_late(0, 1, false);
+    told(2);
 }
 
 Test(router_late, a_link_that_breaks_ends_them)

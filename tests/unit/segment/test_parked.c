@@ -294,6 +294,26 @@ Test(parked, an_older_router_asks_again)
     cr_expect_eq(now[0].state, APPEND_OK);
 }
 
+/* As many answers as there are, not as many as are due: 16384 frames of one would take 256 MB. */
+Test(parked, a_frame_takes_no_memory_for_those_of_others)
+{
+    struct segtab_in in = { .kind = SEGTAB_ASK };
+    struct outbox out;
+    const char *a, *b;
+
+    for (uint64_t rid = 1; rid <= 300; rid++)
+        cr_assert_eq(join(RIG_ROUTER, rid, name), 0);
+    rig_cut(r);
+    in.now = r->now;
+    outbox_init(&out);
+    segtab_step(r->t[0], &in, &out);
+    cr_assert_eq(out.n, 300);
+    a = (const char *)out.v[0].m.append_ans.ans;
+    b = (const char *)out.v[1].m.append_ans.ans;
+    cr_expect_eq(b - a, sizeof(struct append_ans), "%ld bytes", (long)(b - a));
+    outbox_fini(&out);
+}
+
 Test(parked, so_many_wait_and_no_more)
 {
     for (uint64_t rid = 1; rid <= DIR_PARKED_MAX; rid++)

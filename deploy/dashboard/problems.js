@@ -18,6 +18,8 @@ function lostProblem(q) {
     '; whoever goes on polling keeps the place', inLine(q));
 }
 
+const warnedQueue = q => q.warning ? problem('warn', 'queue warned', q.queue, `${q.queue}: ${q.warning}`) : null;
+
 function stateProblem(q) {
   const n = inLine(q), waits = wait(n), warn = (kind, says) => problem('warn', kind, q.queue, says, n);
   if (q.state === 'closed' && !q.waiting) return null; // on purpose, and nobody is in it
@@ -49,7 +51,7 @@ const NAMES = 6;
 
 const GROUPS = { // of which kinds: how many of what, and how they are
   lost: ['queue', 'have lost segments, whose people keep their places while they go on polling'], recovery: ['queue', 'have a segment that is being recovered'],
-  flushed: ['queue', 'have their slots taken by passes from before a flush'], shut: ['queue', 'let NOBODY in'],
+  'queue warned': ['queue', 'cannot tell browsers that the turn comes: no pool QUEUE/HOST has the endpoint of a push service'], flushed: ['queue', 'have their slots taken by passes from before a flush'], shut: ['queue', 'let NOBODY in'],
   fallback: ['queue', 'use their FALLBACK rates: metrics are missing'], deleted: ['queue', 'are DELETED: segqctl queue restore NAME brings them back'],
   'node down': ['segment node', 'are DOWN; people there keep their places'], 'node gone': ['segment node', 'are GONE, and nobody is on them: start them again, or forget them'],
   'node drained': ['segment node', 'are being DRAINED'], warned: ['process', 'say that something is wrong (/healthz)'], metric: ['metric', 'are not read'],
@@ -97,7 +99,7 @@ export function problemsOf(live, more = []) {
   if (!live.routers.length) v.push(problem('bad', 'routers', '', 'No router is connected: nobody can join or poll', ALL));
   if (!live.nodes.some(n => n.up)) v.push(problem('bad', 'nodes', '', 'No segment node is connected: nobody can join', ALL));
   for (const x of [...live.nodes, ...(live.tasks ? live.tasks.nodes : []), ...live.routers]) if (x.load && x.load.warning) v.push(problem('warn', 'warned', x.name, `${x.name}: ${x.load.warning}`));
-  v.push(...live.nodes.map(nodeProblem), ...live.unusual.map(lostProblem));
+  v.push(...live.nodes.map(nodeProblem), ...live.unusual.map(lostProblem), ...live.unusual.map(warnedQueue));
   for (const m of live.metrics) if (!m.ok) v.push(problem('warn', 'metric', m.name, `No reading of ${m.name}: ${m.why}`));
   v.push(...live.unusual.map(stateProblem), ...(live.deleted || []).map(deletedProblem), unlistedProblem(live));
   return grouped(v.filter(Boolean));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/supervisor/program.h"
+#include "queuemng/admin/definitions.h"
 #include "queuemng/admin/task_figures.h"
 #include "queuemng/process/manager.h"
 
@@ -267,7 +268,7 @@ static json_t *challenge_json(const struct mng_queue_view *q)
 
 json_t *admin_queue_json(const struct mng_queue_view *q)
 {
-    return json_pack("{s:s,s:I,s:s,s:s,s:I,s:I,s:f,s:s,s:s,s:I,s:I,s:I,s:I,s:f,s:f,s:o,s:o,s:I}", "queue",
+    json_t *j = json_pack("{s:s,s:I,s:s,s:s,s:I,s:I,s:f,s:s,s:s,s:I,s:I,s:I,s:I,s:f,s:f,s:o,s:o,s:I}", "queue",
                      q->def->name, "id", INT(q->id), "state", def_state_names[q->def->state],
                      "mode", def_mode_names[q->def->mode], "max_active",
                      INT(q->def->max_active), "version", INT(q->version), "allowed_per_s",
@@ -276,6 +277,10 @@ json_t *admin_queue_json(const struct mng_queue_view *q)
                      INT(q->inside_flushed), "flushed_until_ms", INT(q->flushed_until_ms),
                      "granted", INT(q->granted), "claim_rate", q->claim_rate, "boost", q->boost,
                      "shadow", shadow_json(q), "challenge", challenge_json(q), "suspects", INT(q->suspects));
+
+    if (j != NULL && q->push_none)
+        admin_queue_warns(j, q->def);
+    return j;
 }
 
 /* Rounds to a decimal. */

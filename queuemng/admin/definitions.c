@@ -7,7 +7,6 @@
 #include "common/base/text.h"
 #include "queuemng/policy/endpoint_def.h"
 #include "queuemng/policy/pool_def.h"
-#include "queuemng/policy/queue_def.h"
 #include "queuemng/process/manager.h"
 #include "queuemng/state/records.h"
 
@@ -112,6 +111,30 @@ struct least {
     json_t *to;
 };
 
+void admin_queue_warns(json_t *to, const struct queue_def *d)
+{
+    char text[400];
+
+    snprintf(text, sizeof(text), "turn_notice.push_contact: no browser can be told, since no pool %s/HOST has the endpoint "
+             "of a push service: segqctl endpoint add fcm url=https://fcm.googleapis.com; segqctl pool add "
+             "%s/fcm.googleapis.com endpoint=fcm; others: docs/turn.md", d->turn.queue, d->turn.queue);
+    (void)json_object_set_new(to, "warning", json_string(text));
+}
+
+struct warned {
+    const char *queue;
+    json_t *to;
+};
+
+static void warn_of_queue(void *ctx, const void *view)
+{
+    const struct mng_queue_view *q = view;
+    const struct warned *x = ctx;
+
+    if (q->push_none && strcmp(q->def->name, x->queue) == 0)
+        admin_queue_warns(x->to, q->def);
+}
+
 static void warn_of_least(void *ctx, const void *view)
 {
     const struct pool_def *pool = ((const struct mng_def_view *)view)->def;
@@ -138,6 +161,8 @@ void admin_answer_def(struct admin_call *c, enum def_kind_no kind, const char *n
     j = admin_def_shown(c, d, def_kinds[kind].keys, version);
     if (kind == DEF_ENDPOINT && strcmp(c->q->method, "GET") != 0) /* no refusal: a file that raises both raises the pool's behind it */
         mng_each_defined(c->s->mng, DEF_POOL, warn_of_least, &(struct least){ d, j });
+    if (kind == DEF_QUEUE && strcmp(c->q->method, "GET") != 0)
+        mng_each_queue(c->s->mng, warn_of_queue, &(struct warned){ name, j });
     admin_json(c->a, status, j);
     snprintf(c->a->etag_buf, sizeof(c->a->etag_buf), "\"%llu\"", (unsigned long long)version);
     c->a->etag = c->a->etag_buf;

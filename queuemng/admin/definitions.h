@@ -6,6 +6,7 @@
 #define SEGQ_MNG_DEFINITIONS_H
 
 #include "queuemng/admin/answers.h"
+#include "queuemng/policy/queue_def.h"
 
 /* version 0: without one. NULL: no memory. */
 json_t *admin_def_json(const void *def, const struct cfg_key *keys, uint64_t version);
@@ -25,6 +26,8 @@ struct admin_special { /* NULL: nothing is */
 void admin_definition(struct admin_call *c, enum def_kind_no kind, const char *name,
                       const struct admin_special *x);
 
+/* Sets `warning` of a queue: no browser can be told (pools_push_none()). */
+void admin_queue_warns(json_t *to, const struct queue_def *d);
 /* Answers with the definition and its ETag, or 404. */
 void admin_answer_def(struct admin_call *c, enum def_kind_no kind, const char *name, int status);
 /* Defines *def, which it clears, and answers with it, or with the error: of rc, or of that. */

@@ -78,7 +78,8 @@ static void top_add(struct top *t, const struct mng_queue_view *q, uint64_t peop
 static bool is_unusual(const struct mng_queue_view *q, const struct mng_lane_view *sum)
 {
     static const char *const held[] = { "recovery", "flushed", "fallback" };
-    bool shut = q->def->state != DEF_OPEN && q->def->state != DEF_CLOSED, unusual = shut || sum->n_away > 0;
+    bool shut = q->def->state != DEF_OPEN && q->def->state != DEF_CLOSED;
+    bool unusual = shut || sum->n_away > 0 || q->push_none;
 
     if (sum->waiting == 0)
         return unusual; /* closed on purpose, and nobody is in it */

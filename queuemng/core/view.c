@@ -13,6 +13,7 @@
 #include "queuemng/state/queue.h"
 #include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"
+#include "queuemng/tasks/pools.h"
 
 /* By slots it has no effect. */
 static double queue_boost(const struct mqueue *q)
@@ -47,6 +48,7 @@ void mng_each_queue(const struct mng *m, mng_each_fn fn, void *ctx)
                                     .granted = q->rel.granted,
                                     .flood = &q->flood,
                                     .suspects = q->suspects,
+                                    .push_none = pools_push_none(m, &q->def.turn),
                                     .claim_rate = no_show_share_come(&q->no_show),
                                     .boost = queue_boost(q) };
         const struct release *rel = &q->rel;

@@ -49,6 +49,7 @@ struct mng_queue_view {
     uint64_t granted;       /* releases ever allowed (credits) */
     const struct flood *flood; /* joins, and whether they need a challenge */
     uint32_t suspects;         /* address prefixes, of each router */
+    bool push_none;            /* pools_push_none() */
     double claim_rate, boost; /* share of the released that come; what is made of it */
     struct mng_shadow_view {
         uint64_t waiting, joined, would_wait; /* now; ever; those of them that waited more than a second */

@@ -288,6 +288,8 @@ bool view_cluster(struct buf *b, const json_t *c, const char *queue, bool all)
     warnings(b, json_object_get(c, "nodes"));
     warnings(b, json_object_get(json_object_get(c, "tasks"), "nodes"));
     warnings(b, json_object_get(c, "routers"));
+    json_array_foreach(list, i, q)
+        ctl_say(b, q, "{?warning:warning: queue {queue}: {warning}\n}");
     view_metrics_and_moves(b, c);
     queues(b, list, all);
     json_array_foreach(json_object_get(c, "deleted"), i, q)

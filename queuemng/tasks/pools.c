@@ -93,15 +93,44 @@ int pool_takes_calls(const struct mng *m, const char *queue, const char *key, st
                          "%s has no endpoint", key, queue, p->def.match);
 }
 
-/* With `auth` an endpoint replaces the signature of each message: no browser would get one. */
-static int push_auth(const char *match, const struct endpoint_def *x, const struct def_turn *t, struct err *e)
+static bool routers_push(const struct def_turn *t)
+{
+    return t->push_contact != NULL && t->push_contact[0] != '\0';
+}
+
+/* Do routers of a queue with this definition call it as a push service? As router/task_requests/tasking.c. */
+static bool is_push(const char *match, const struct endpoint_def *x, const struct def_turn *t)
 {
     size_t n = t->queue != NULL ? strlen(t->queue) : 0;
     struct url u;
 
-    if (t->push_contact == NULL || t->push_contact[0] == '\0' || strncmp(match, t->queue, n) != 0 || match[n] != '/' ||
-        x->auth.secret_file[0] == '\0' || strcasecmp(x->auth.header, "authorization") != 0 ||
-        url_parse(&u, x->url) != NULL || strcasecmp(u.host, match + n + 1) != 0)
+    return routers_push(t) && strncmp(match, t->queue, n) == 0 && match[n] == '/' && url_parse(&u, x->url) == NULL &&
+           strcasecmp(u.host, match + n + 1) == 0;
+}
+
+/* NULL: its tasks are for workers. */
+static const struct mendpoint *endpoint_of(const struct mng *m, const struct mpool *p)
+{
+    return p->def.endpoint[0] != 0 ? defined_find(m, DEF_ENDPOINT, p->def.endpoint) : NULL;
+}
+
+bool pools_push_none(const struct mng *m, const struct def_turn *t)
+{
+    if (!routers_push(t))
+        return false;
+    each_pool(m, p) {
+        const struct mendpoint *x = endpoint_of(m, p);
+
+        if (x != NULL && is_push(p->def.match, &x->def, t))
+            return false;
+    }
+    return true;
+}
+
+/* With `auth` an endpoint replaces the signature of each message: no browser would get one. */
+static int push_auth(const char *match, const struct endpoint_def *x, const struct def_turn *t, struct err *e)
+{
+    if (x->auth.secret_file[0] == '\0' || strcasecmp(x->auth.header, "authorization") != 0 || !is_push(match, x, t))
         return 0;
     return err_set(e, SQ_EINVAL, "pool %s: endpoint %s has `auth`, which would replace the signature of Web Push "
                    "(turn_notice.push_contact of a queue)", match, x->name);
@@ -122,7 +151,7 @@ int pools_push_auth(const struct mng *m, const struct endpoint_def *changed, con
     int rc = 0;
 
     each_pool(m, p) {
-        const struct mendpoint *x = p->def.endpoint[0] != 0 ? defined_find(m, DEF_ENDPOINT, p->def.endpoint) : NULL;
+        const struct mendpoint *x = endpoint_of(m, p);
         bool is = x != NULL && (changed == NULL || strcmp(changed->name, p->def.endpoint) == 0);
 
         if (is && t != NULL)
@@ -236,8 +265,11 @@ static void remove_part(struct mng *m, struct mpart *x)
 /* Refuses while others tell by its calls: nobody would hear of it. */
 static int check_told(const struct mng *m, const struct mpool *p, struct err *e)
 {
+    const struct mendpoint *x = endpoint_of(m, p);
+
     each_queue(m, q)
-        if (q->def.turn.queue != NULL && q->def.turn.queue[0] != '\0' && taker(m, q->def.turn.queue) == p)
+        if ((q->def.turn.queue != NULL && q->def.turn.queue[0] != '\0' && taker(m, q->def.turn.queue) == p) ||
+            (x != NULL && is_push(p->def.match, &x->def, &q->def.turn)))
             return err_set(e, SQ_ECONFLICT, "pool %s: queue %s tells people of their turn by its calls "
                            "(turn_notice). With final=true it is removed all the same", p->def.match, q->def.name);
     each_pool(m, other)

@@ -23,6 +23,8 @@ SQ_CHECK int pool_takes_calls(const struct mng *m, const char *queue, const char
  * it is to be. */
 SQ_CHECK int pools_push_auth(const struct mng *m, const struct endpoint_def *changed, const struct def_turn *t,
                              struct err *e);
+/* True: routers push (`push_contact`), and no pool is named for a push service: no browser can be told. */
+bool pools_push_none(const struct mng *m, const struct def_turn *t);
 
 /* Each tick: the rate of a pool with limits by metrics is shared out among the owners of its partitions.
  *

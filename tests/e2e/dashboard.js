@@ -460,7 +460,7 @@ async function words() {
       flushed: w.saysOf(q({ mode: 'slots', limited_by: 'flushed', inside: 5, inside_flushed: 5 })),
       flushedProblem: live(q({ mode: 'slots', limited_by: 'flushed', inside: 5, inside_flushed: 5 })),
       lost: live(q({ rebuilding: 2, missing: 12000 }), [node({ up: false, segments: 0, silent_ms: 60000 })]),
-      noLimits: live(q({ limited_by: 'no_limits' })),
+      noLimits: live(q({ limited_by: 'no_limits' })), warned: live(q({ warning: 'nobody is told' })),
       drained: live(q(), [node({ draining: true, segments: 0 }), node({ draining: true, segments: 0, up: false, retired: true, forget_in_ms: 9 })]),
       held: gauge(q(), 89.64), plain: gauge(q({ allowed_per_s: 200 }), 89.64), above: gauge(q({ allowed_per_s: 0 }), 93),
       folded: folded.map(x => [x.n, x.said]),
@@ -487,6 +487,7 @@ async function words() {
   is('a lost node stays red', said.lost, [['bad', 'q: up to 12,000 people of 2 lost segments are not back yet; whoever goes on polling keeps the place'],
     ['warn', 'Node a is GONE for 60 s, and nobody is on it: start it again, or forget it']]);
   is('a queue without limits is no problem', said.noLimits, []);
+  is('one whose definition is warned of is one', said.warned, [['warn', 'q: nobody is told']]);
   is('nor is a node that was drained', said.drained, []);
   is('hysteresis is said', said.held, 'cpu is 89.64: stays at 100/s until below 85; it was above 90 (hysteresis 5) [< 95100/s]more below 85');
   is('where there is none, it is not', said.plain, 'cpu is 89.64, below 90: at most 200 a second [< 90200/s]');

@@ -30,6 +30,13 @@ detail "routers send" queues/shop "$(line paused)" ""
 detail "  who sends is said in a url" queues/bad '{"release_per_s":1,"turn_notice":{"queue":"hook","push_contact":"ops"}}' \
     "queue bad: turn_notice: push_contact must begin with mailto: or https://, in characters of a url"
 
+NOBODY="turn_notice.push_contact: no browser can be told, since no pool made-up/HOST has the endpoint of a push service: segqctl endpoint add"
+check "a queue without a push service is warned of" grep -qF "warning: $NOBODY" \
+    <(ctl queue add none release_per_s=1 turn_notice.queue=made-up turn_notice.push_contact=mailto:ops@example.org 2>&1)
+check "  by segqctl status, too" grep -qF "warning: queue none: $NOBODY" <(ctl status)
+check_eq "a queue with one is not" "$(ctl status | grep -c 'warning: queue shop')" 0
+check_eq "  and its pool is not taken away by mistake" "$(admin DELETE /v1/admin/pools/hook%2Flocalhost | jq -r .code)" conflict
+
 # ---- the page, and who asks
 page_key() { # ROUTER-URL
     http "${LOOKS[@]}" "$1/q/shop?return=/" | sed -n 's/.*data-key="\([^"]*\)".*/\1/p'

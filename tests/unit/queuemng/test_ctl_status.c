@@ -134,11 +134,12 @@ Test(ctl_status, status_has_the_warnings_of_all_processes)
                    "{\"name\":\"s1\",\"up\":true,\"load\":null}],"
                    "\"tasks\":{\"nodes\":[{\"name\":\"t0\",\"load\":{\"warning\":\"a\\u001bb\"}}]},"
                    "\"routers\":[{\"name\":\"r0\",\"load\":{\"cpu\":0.1}},"
-                   "{\"name\":\"r1\",\"load\":{\"warning\":\"late\"}}]}");
+                   "{\"name\":\"r1\",\"load\":{\"warning\":\"late\"}}],"
+                   "\"queues\":[{\"queue\":\"q0\"},{\"queue\":\"q1\",\"warning\":\"nobody\"}]}");
 
     cr_expect(view_cluster(&b, c, NULL, false));
     cr_expect_not_null(strstr(text(), "\nwarning: m0: so\nwarning: s0: tls_key: no\nwarning: t0: a"), "%s", text());
-    cr_expect_not_null(strstr(text(), "\nwarning: r1: late\n"), "%s", text());
+    cr_expect_not_null(strstr(text(), "\nwarning: r1: late\nwarning: queue q1: nobody\n"), "%s", text());
     cr_expect_null(strchr(text(), 27), "a sign that a terminal obeys");
     cr_expect_null(strstr(text(), "s1:"));
     cr_expect_null(strstr(text(), "r0:"));

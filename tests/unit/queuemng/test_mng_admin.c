@@ -437,6 +437,39 @@ Test(admin, an_endpoint_of_a_push_service_has_no_auth)
     end(&g);
 }
 
+Test(admin, routers_that_push_to_nobody_are_warned_of)
+{
+#define NOBODY "turn_notice.push_contact: no browser can be told, since no pool mailer/HOST has the endpoint of a push " \
+               "service: segqctl endpoint add fcm url=https://fcm.googleapis.com; segqctl pool add " \
+               "mailer/fcm.googleapis.com endpoint=fcm; others: docs/turn.md"
+    static const char pushes[] = "{\"turn_notice\": {\"push_contact\": \"mailto:a@b\"}}";
+    struct rig g;
+
+    g_endpoints = "[{\"name\": \"mailer\", \"url\": \"http://m/\"}]";
+    begin(&g, "[{\"name\": \"shop\", \"turn_notice\": {\"queue\": \"mailer\"}}]");
+    cr_assert_eq(ask(&g, "PATCH", Q "shop", pushes), 200);
+    cr_expect_str_eq(text(&g, "warning"), NOBODY);
+    cr_assert_eq(ask(&g, "GET", "/v1/admin/cluster", ""), 200);
+    cr_expect_str_eq(json_string_value(json_object_get(json_array_get(json_object_get(g.j, "queues"), 0), "warning")), NOBODY);
+    cr_assert_eq(ask(&g, "GET", "/v1/admin/live", ""), 200);
+    cr_expect_str_eq(json_string_value(json_object_get(json_array_get(json_object_get(g.j, "unusual"), 0), "warning")), NOBODY);
+    cr_assert_eq(ask(&g, "PUT", "/v1/admin/endpoints/p", "{\"url\": \"https://elsewhere.example\"}"), 201);
+    cr_assert_eq(ask(&g, "PUT", P "mailer/p.example", "{\"endpoint\": \"p\"}"), 201);
+    cr_assert_eq(ask(&g, "PATCH", Q "shop", pushes), 200);
+    cr_expect_str_eq(text(&g, "warning"), NOBODY, "its endpoint is elsewhere");
+    cr_assert_eq(ask(&g, "PATCH", "/v1/admin/endpoints/p", "{\"url\": \"https://p.example\"}"), 200);
+    cr_assert_eq(ask(&g, "PATCH", Q "shop", pushes), 200);
+    cr_expect_null(json_object_get(g.j, "warning"));
+    cr_assert_eq(ask(&g, "GET", "/v1/admin/live", ""), 200);
+    cr_expect_eq(json_array_size(json_object_get(g.j, "unusual")), 0);
+    cr_expect_eq(ask(&g, "DELETE", P "mailer/p.example", ""), 409);
+    cr_expect_str_eq(text(&g, "detail"), "pool mailer/p.example: queue shop tells people of their turn by its calls "
+                                         "(turn_notice). With final=true it is removed all the same");
+    cr_expect_eq(ask(&g, "PATCH", Q "shop", "{\"turn_notice\": {\"push_contact\": \"\"}}"), 200);
+    cr_expect_eq(ask(&g, "DELETE", P "mailer/p.example", ""), 200, "%s", text(&g, "detail"));
+    end(&g);
+}
+
 /* The same of a pool that notifies: it is said before ends go untold, and a pause is not refused for it later. */
 Test(admin, an_endpoint_that_hears_of_the_ends_of_tasks_goes_only_with_final)
 {

@@ -23,7 +23,6 @@
 #include "task/containers/rate.h"
 #include "task/engine/pool.h"
 #include "task/keys/tree.h"
-#include "task/store/attempts.h"
 #include "task/store/extras.h"
 #include "task/store/names.h"
 #include "task/store/queue_extras.h"

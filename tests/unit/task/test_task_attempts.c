@@ -1,6 +1,6 @@
 /* test_task_attempts.c: attempts are kept, the newest of them, within a bound; what a file says of
  * them is looked at. */
-#include "task/store/attempts.h"
+#include "task/store/extras.h"
 
 #include "tests/lib/criterion.h"
 #include <string.h>

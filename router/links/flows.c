@@ -203,12 +203,30 @@ static void retry(struct router *r, struct rflow *rf)
     rflow_step(r, rf);
 }
 
-void rflow_retry_waiting(struct router *r)
+void rflow_map_changed(struct router *r)
 {
     size_t n = r->waiting.n; /* flows that must wait again go to the end */
 
     for (size_t i = 0; i < n && r->waiting.n > 0; i++)
         retry(r, container_of(list_first(&r->waiting), struct rflow, in_waiting));
+}
+
+/* Others stay as they are: a hundred links come up one by one while everybody waits. */
+void rflow_node_up(struct router *r, node_no node)
+{
+    size_t n = r->waiting.n;
+
+    for (size_t i = 0; i < n && r->waiting.n > 0; i++) {
+        struct list_node *it = list_first(&r->waiting);
+        struct rflow *rf = container_of(it, struct rflow, in_waiting);
+
+        if (rf->flow.node == node) {
+            retry(r, rf);
+            continue;
+        }
+        list_remove(&r->waiting, it);
+        list_push_back(&r->waiting, it);
+    }
 }
 
 static msec_t wake_due(struct router *r, msec_t now)

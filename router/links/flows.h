@@ -73,8 +73,10 @@ void rflow_begin(struct router *r, struct rflow *rf);
 /* After each answer. May end it. */
 void rflow_step(struct router *r, struct rflow *rf);
 void rflow_client_gone(struct rflow *rf);
-/* Flows that wait for a newer map, or for their node's link, go on: one of these has come. */
-void rflow_retry_waiting(struct router *r);
+/* Flows that wait for a newer map ask it. */
+void rflow_map_changed(struct router *r);
+/* Flows that wait for this node's link go on. */
+void rflow_node_up(struct router *r, node_no node);
 
 /* ---- links to segment nodes, and batches of requests that are collected on them ----
  * Nothing is sent from here, so nobody is called back: batches leave when the turn ends.

@@ -135,7 +135,7 @@ static void on_map(struct mng_link *l, struct rpc_chan *ch, const struct msg_map
     if (before == 0)
         log_info("event=first_map version=%" PRIu64 " epoch=%" PRIu64, m->version, m->epoch);
     seg_links_sync(r->segs);
-    rflow_retry_waiting(r);
+    rflow_map_changed(r);
     queue_names_look(r);
 }
 

@@ -257,7 +257,7 @@ static void on_up(struct node_link *n)
     struct seg_link *l = container_of(n, struct seg_link, n);
 
     feed_up(l);
-    rflow_retry_waiting(l->s->r);
+    rflow_node_up(l->s->r, n->no);
 }
 
 static void on_lost(struct node_link *n, bool was_up)

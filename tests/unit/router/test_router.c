@@ -1,6 +1,7 @@
 /* test_router.c: what a router says to its clients, its manager and its nodes, and what it
  * does when they are silent, gone or wrong. */
 #include "common/base/versions.h"
+#include "router/links/flows.h"
 #include "tests/lib/routerrig.h"
 
 TestSuite(router, .init = setup_all, .fini = teardown, .timeout = 200);
@@ -372,6 +373,7 @@ Test(router, polls_survive_a_broken_link)
 Test(router, a_poll_whose_link_broke_is_asked_again)
 {
     char addr[64];
+    uint64_t retries;
 
     w.hold = true;
     say("GET", ticket_path(9, 1), "");
@@ -381,6 +383,9 @@ Test(router, a_poll_whose_link_broke_is_asked_again)
     w.seg = NULL;
     w.hold = false;
     UNTIL(!router_is_ready(w.r) && w.r->waiting.n == 1);
+    retries = w.r->counts.retries;
+    rflow_node_up(w.r, 99);
+    cr_expect_eq(w.r->counts.retries, retries, "another node's link is nothing to it");
     start_segment(addr);
     UNTIL(router_is_ready(w.r));
     cr_expect_eq(w.r->waiting.n, 0, "asked as the link comes up, not when a pause of its own is over");

@@ -39,7 +39,7 @@ static void show_of(struct router *r, struct httpd_req *req, const struct page_a
     struct page_view v = page_view_of(r, a, q, state);
 
     v.poll_after_ms = retry_ms;
-    v.door = true;
+    v.door = a->door;
     page_show(r, &v);
     router_answer(r, req);
 }
@@ -56,7 +56,7 @@ static void check_refuses(struct router *r, struct httpd_req *req, const struct 
     } else if (why == SITE_NO_SERVICE) {
         show_of(r, req, a, q, PAGE_UNAVAILABLE, SITE_AGAIN_MS);
     } else if (why == SITE_WORK && (n = door_challenge(&r->door, &w->ask, &w->terms, w->level, text)) > 0) {
-        page_work(r, req, a, q, true, (struct slice){ text, n }, (uint64_t)PUZZLE_KEYS_MIN << door_rank(&w->ask, w->level));
+        page_work(r, req, a, q, a->door, (struct slice){ text, n }, (uint64_t)PUZZLE_KEYS_MIN << door_rank(&w->ask, w->level));
     } else if (why == SITE_WORK || why == SITE_NO_ROOM) {
         show_of(r, req, a, q, PAGE_TOO_FAST, 1000);
     } else {

@@ -217,6 +217,7 @@ static bool is_person(struct router *r, struct httpd_req *req, struct asked *x, 
     struct join_then then = page_check_then(x->a, x->lane);
     bool goes, held;
 
+    x->a->door = x->form.p == NULL || has_flag(x->form, "door");
     if (n > 0) {
         x->a->joins = x->a->posted = true;
         bind_device(r, req, x);

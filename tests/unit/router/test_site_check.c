@@ -310,7 +310,9 @@ Test(site_check, a_page_has_the_widget_and_its_token_is_a_place)
     cr_expect(shows("class=\"captcha\" data-sitekey=\"site-1\" data-callback=\"segqChecked\""));
     cr_expect(shows("; frame-src 'self' https://check.example;"));
     cr_expect(shows("; connect-src 'self' https://check.example;"));
+    cr_expect(shows("name=\"door\""), "two tabs are one place");
     cr_expect_eq(form(""), 200);
+    cr_expect_not(shows("name=\"door\""), "who joins anew has a ticket that is over");
     cr_expect(shows("\"state\":\"check\""), "without a token it is asked again");
     cr_expect_eq(site.asked, 0);
     cr_expect_eq(w.appends, 0);

@@ -94,6 +94,10 @@ wait_for 20 "  and serves up to 7 as the other" both_serve 7
 helper "$root/tests/sys/aws_client.py" Sample 20 "$R" "$R2"
 client=$H
 wait_for 20 "twenty visitors of the sample page come" waits 26
+for k in 9 12 13; do check_eq "  person $k leaves" "$(status_of -X DELETE "$R/v1/tickets/${id[$k]}")" 204; done
+merged() { [ "$(metric 1 segq_manager_moves_committed_total)" -gt 0 ]; }
+wait_for 20 "  so segments are merged" merged
+check_eq "  and the numbers in them stay" "$(for k in 8 10 11; do number "${id[$k]}" "$R2" | field queue_number; done | paste -sd ' ')" "8 10 11"
 check "the queue goes on" "${CTL[@]}" resume login
 wait_for 60 "  and all of them are through" is_gone "$client"
 check_eq "  nobody is lost, no counter fell" "$(grep -cE '^(lost|counter fell)|Traceback' "$DIR/helper.log")" 0

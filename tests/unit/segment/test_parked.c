@@ -294,6 +294,41 @@ Test(parked, an_older_router_asks_again)
     cr_expect_eq(now[0].state, APPEND_OK);
 }
 
+/* Its credit and its empty line are those of the moment when the word is here. */
+Test(parked, a_join_may_be_let_in_at_once_when_the_word_is_here)
+{
+    const uint32_t end[] = { 0, 3 };
+
+    cr_assert_eq(join(RIG_ROUTER, 7, name), 0);
+    for (unsigned i = 0; i < 2; i++)
+        rig_order(r, 0, (struct msg) { .type = MSG_SEG_CREDIT,
+                                       .seg_credit = { .epoch = r->epoch, .seg = 2, .tick = i + 1,
+                                                       .end = end[i],
+                                                       .lease_ms = 300, .aside = 8,
+                                                       .released_at_ms = r->now.wall_ms } });
+    word();
+    cr_assert_eq(n_heard, 1);
+    cr_expect(heard[0].a.state == APPEND_ENTERED && heard[0].a.number == 0 && heard[0].a.pass_len > 0);
+    cr_expect_eq(rig_poll(r, 0, 2, 0).state, PLACE_ADMITTED);
+}
+
+/* The word belongs to the join that it was asked for: another one's may not give back the same place. */
+Test(parked, a_join_that_replaces_a_place_waits_for_a_word_of_its_own)
+{
+    struct append_req q = asked(name);
+
+    cr_assert_eq(rig_join_as(r, 1, 4, name).state, APPEND_OK);
+    rig_run(r, 100);
+    q.old_seg = 4;
+    cr_assert_eq(batch(RIG_ROUTER, 7, &q, 1), 0);
+    cr_assert_eq(join(OTHER_ROUTER, 8, name), 0);
+    word();
+    cr_assert_eq(n_heard, 2);
+    cr_expect(heard[0].rid == 7 && heard[0].a.state == APPEND_OK, "%u", heard[0].a.state);
+    cr_expect(heard[1].rid == 8 && heard[1].a.state == APPEND_EXISTING && heard[1].a.seg == 2);
+    cr_expect_eq(counts().waiting, 1);
+}
+
 /* As many answers as there are, not as many as are due: 16384 frames of one would take 256 MB. */
 Test(parked, a_frame_takes_no_memory_for_those_of_others)
 {

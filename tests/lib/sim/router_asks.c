@@ -25,8 +25,8 @@ static struct sflow *alive(const struct srouter *r, struct ref x)
     return f->used && f->gen == x.gen && f->f.todo == FLOW_ASK ? f : NULL;
 }
 
-/* One router of four is of a release that does not wait for what comes later. */
-static void put_request(struct msg *m, unsigned kind, uint32_t i, const struct sflow *x, bool older)
+/* asks: a join asks again where it could wait at the node: one router of four is of a release that does. */
+static void put_request(struct msg *m, unsigned kind, uint32_t i, const struct sflow *x, bool asks)
 {
     const struct flow *f = &x->f;
 
@@ -44,7 +44,7 @@ static void put_request(struct msg *m, unsigned kind, uint32_t i, const struct s
             .old_seg = f->old.seg,
             .old_number = f->old.number,
             .old_issued_s = f->old.issued_s,
-            .later = !older && x->subject_hash != 0,
+            .later = !asks && x->subject_hash != 0,
         };
     else if (kind == KIND_SESSION)
         m->session.req[i] = (struct sess_req){ .seg = f->seg,
@@ -125,7 +125,7 @@ static void flush(struct sim *s, struct proc *p, struct proc *node, unsigned kin
 
         if (f == NULL)
             continue;
-        put_request(&m, kind, o->n_flying, f, (p->no + s->o.seed) % 4 == 0);
+        put_request(&m, kind, o->n_flying, f, (p->no + s->o.seed) % 4 == 0 || !flow_may_wait(&f->f, sim_ms(s)));
         o->flying[o->n_flying++] = x;
     }
     o->n_pending -= taken;

@@ -72,4 +72,5 @@
   show(kept() === token);
   b.hidden = false;
   b.addEventListener('click', press);
+  addEventListener('storage', e => { if (e.key === mark) show(kept() === token); }); /* pressed in another tab */
 })();

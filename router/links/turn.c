@@ -131,19 +131,26 @@ static void pack_header(struct buf *form, const char *name, const char *value)
     call_pack_header(form, (struct call_span){ name, strlen(name) }, (struct call_span){ value, strlen(value) });
 }
 
+/* So long a message is worth something: for its push service, and in the line of its calls. */
+static int64_t push_for_s(const struct router *r, const struct msg_turn *m)
+{
+    int64_t left_s = m->until_ms != 0 ? (m->until_ms - ev_wall_ms(r->ev)) / 1000 : PUSH_SOON_S;
+
+    return left_s > PUSH_LEAST_S ? left_s : PUSH_LEAST_S;
+}
+
 /* A push service is called: what it gets says who sends it, and nothing of the person. */
 static int push_pack(struct router *r, const struct map_queue *q, const struct msg_turn *m, const struct web_push *w,
                      bool by_other)
 {
     struct buf *form = &r->tasking->form, body, who;
-    int64_t left_s = m->until_ms != 0 ? (m->until_ms - ev_wall_ms(r->ev)) / 1000 : PUSH_SOON_S;
     char text[40], ttl[24];
     const char *word = turn_word(m);
     int n, rc;
 
     /* Blanks: both words are as long. */
     n = snprintf(text, sizeof(text), "{\"type\":\"%s\"}%*s", word, (int)(sizeof("turn.soon") - strlen(word)), "");
-    snprintf(ttl, sizeof(ttl), "%lld", (long long)(left_s > PUSH_LEAST_S ? left_s : PUSH_LEAST_S));
+    snprintf(ttl, sizeof(ttl), "%lld", (long long)push_for_s(r, m));
     buf_init(&body);
     buf_init(&who);
     rc = web_push_seal(w, (struct slice){ text, (size_t)n }, &body);
@@ -273,6 +280,8 @@ static void turn_tell(struct tasking *t, const struct notice_of *to, struct turn
         return; /* said again */
     c->notice = *to;
     turn_fill(c, x->queue, x->m);
+    if (x->is_pushed)
+        c->v[0].put.own.ttl_ms = 1 + 1000 * (uint64_t)push_for_s(t->r, x->m);
     call_begin(c);
 }
 

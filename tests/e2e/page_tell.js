@@ -24,18 +24,19 @@ async function pageHas(turn_notice, selector) {
 }
 
 // A push service that is made up: what headless browsers have none of.
-const madeUp = () => {
+const ENDPOINT = 'https://push.example/made-up/' + 'x'.repeat(1200); // some of Edge are about as long
+const madeUp = endpoint => {
   self.subscribed = [];
   PushManager.prototype.subscribe = function (how) {
     self.subscribed.push([how.userVisibleOnly, how.applicationServerKey.length, how.applicationServerKey[0]]);
-    return Promise.resolve({ toJSON: () => ({ endpoint: 'https://push.example/made-up', keys: { p256dh: 'p', auth: 'a' } }) });
+    return Promise.resolve({ toJSON: () => ({ endpoint, keys: { p256dh: 'p', auth: 'a' } }) });
   };
 };
 
 async function button() {
   await pageHas({ push_key: KEY }, '#push');
   const c = await k.visitor({ permissions: ['notifications'] }), page = await c.newPage();
-  await page.addInitScript(madeUp);
+  await page.addInitScript(madeUp, ENDPOINT);
   await page.goto(k.pageUrl(TARGET));
   const b = page.locator('#push');
   await b.waitFor();
@@ -69,21 +70,27 @@ async function button() {
 
   await page.close();
   await k.release(1);
-  await claimUntil('the endpoint gets the subscription when the turn has come', () => turns().some(t => t.contact.endpoint === 'https://push.example/made-up'));
+  await claimUntil('the endpoint gets the subscription when the turn has come', () => turns().some(t => t.contact.endpoint === ENDPOINT));
   claim('no errors, no policy broken', c.wrong.length === 0, c.wrong.join('; '));
   await c.close();
 }
 
 async function takesBack() {
   const c = await k.visitor({ permissions: ['notifications'] }), page = await c.newPage();
-  await page.addInitScript(madeUp);
+  await page.addInitScript(madeUp, ENDPOINT);
   await page.goto(k.pageUrl(TARGET));
   await page.locator('#push').click();
   await page.waitForSelector('#push[aria-pressed=true]');
+  const tab = await c.newPage();
+  await tab.goto(k.pageUrl(TARGET));
+  await tab.waitForSelector('#push[aria-pressed=true]');
   const gone = page.waitForResponse(r => r.url().endsWith('/contact') && r.request().method() === 'DELETE');
   await page.locator('#push').click();
   claim('pressed again it takes it back', (await gone).status() === 204);
   await page.waitForSelector('#push[aria-pressed=false]');
+  await tab.waitForSelector('#push[aria-pressed=false]');
+  claim('another tab says so, too', true);
+  await tab.close();
   claim('its worker, with the subscription, goes', await page.evaluate(async () => !(await navigator.serviceWorker.getRegistrations()).length));
   await page.locator('#push').click();
   await page.waitForSelector('#push[aria-pressed=true]');

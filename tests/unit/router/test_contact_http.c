@@ -142,6 +142,7 @@ Test(contact_http, a_subscription_becomes_a_call_of_its_push_service)
     cr_expect_str_eq(node.v[1].queue, "gen/push.example");
     cr_expect_str_eq(node.v[1].idem, "turn 1-42 now");
     cr_expect_str_eq(node.v[1].body, "POST /x?y=1");
+    cr_expect_eq(node.v[1].own.ttl_ms, 60001, "it is not sent when it is late: the least");
     cr_assert_eq(put_contact("{\"contact\":\"anna@example.org\"}"), 204, "a field beside the button");
     cr_expect_eq(put_contact(SUBSCRIPTION("www.example")), 403, "a pool of many names, gen/w*, names none of them");
 }

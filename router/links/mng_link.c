@@ -294,15 +294,6 @@ static uint32_t p99_us(const struct histo *from, const struct histo *to)
     return 0;
 }
 
-/* Cut where a LOAD ends: with a longer one it would not be sent at all. */
-static const char *cut_warning(struct buf *b)
-{
-    while (b->len > LOAD_WARNING_MAX || (b->len > 0 && !utf8_ok((const char *)b->data, b->len)))
-        b->len--;
-    buf_byte(b, 0);
-    return b->failed ? "" : (const char *)b->data;
-}
-
 static void on_load(void *arg)
 {
     struct mng_links *m = arg;
@@ -325,7 +316,8 @@ static void on_load(void *arg)
         buf_printf(&warning, "%s%s", warning.len > 0 ? "; " : "", r->untold.text);
     if (r->names.n > 0)
         buf_printf(&warning, "%s%s", warning.len > 0 ? "; " : "", r->names.text);
-    out.load.warning = cut_warning(&warning);
+    buf_byte(&warning, 0);
+    out.load.warning = warning.failed ? "" : (const char *)warning.data;
     out.load.answers = true;
     out.load.answers_per_s = since > 0 ? (uint32_t)((all.n - m->before.n) * 1000 / (uint64_t)since) : 0;
     out.load.p99_us = p99_us(&m->before, &all);

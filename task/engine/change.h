@@ -1,5 +1,6 @@
 /* change.h: callers and operators change tasks; the dead of a queue wait again at a rate, or go.
- * Groups are sealed, and cancelled. Pure. Of all: SQ_EUNKNOWN: there is no such task; SQ_ECONFLICT: it is past that; SQ_ESTALE. */
+ * Groups are sealed, and cancelled. Pure.
+ * Of all: SQ_EUNKNOWN: there is no such task; SQ_ECONFLICT: it is past that; SQ_ESTALE. */
 #ifndef SEGQ_TASK_CHANGE_H
 #define SEGQ_TASK_CHANGE_H
 

@@ -57,7 +57,7 @@
     X(CLOCK, 38, lo, until, entered, wall) /* axis showed `until`, the time awake since the start \
                                               `lo` of the machine `entered`, the wall `wall` */ \
     X(QUOTA, 39, name, epoch, lo, until, entered, wall, hi, digest, most, no, entry, lease) /* levels of an endpoint's rates \
-                                     in units (calls/levels.h), by this part, at a moment as in CLOCK; numbers of calendar windows */ \
+                                     in units (calls/endpoint.h), by this part, at a moment as in CLOCK; numbers of calendar windows */ \
     /* records of a partition again */                                                            \
     X(REDRIVING, 45, name, no, most) /* dead ones up to `no` wait again; most: per 1000 s */ \
     X(RUN, 46, no, entered, until) /* goes before all of its queue, beyond limits */     \
@@ -66,7 +66,7 @@
     X(REPLY, 49, no, body)        /* the target's words to an attempt that fails; 0: nothing */ \
     X(CUT, 52, no, until)         /* cancelled while it runs, by force: until 0; its slots are free */ \
     X(EXPLAIN, 51, no, lo, name)  /* newest attempt: a number, the worker's reason */ \
-    X(PAST, 53, no, most, own)    /* attempts, and how many before them (store/attempts.h) */ \
+    X(PAST, 53, no, most, own)    /* attempts, and how many before them (store/extras.h) */ \
     /* records of a partition's schedules (task/schedules) */                                     \
     X(SCHEDULE, 54, lo, until, name) /* definition from `until` on; "": removed */        \
     X(TICK, 55, lo, until, no, why) /* outcome of a tick (enum tick_outcome); its task */ \

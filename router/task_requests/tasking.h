@@ -95,6 +95,7 @@ struct tasking {
     struct tasking_counts counts;
     struct log_limit untold; /* lines about people who cannot be told */
     struct no_way no_ways[16]; /* by hash */
+    int64_t push_turn_us, push_spent_us; /* turn of the loop, and its time for Web Push until now */
 };
 
 /* Reads the tokens' file; *out NULL: the configuration names none. */

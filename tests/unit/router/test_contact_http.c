@@ -216,6 +216,28 @@ Test(contact_http, what_routers_were_to_push_is_not_posted_when_they_push_no_mor
     no_way("queue login: people are not told of their turn by push.example: turn_notice.push_contact was unset");
 }
 
+/* Joins and polls come between. */
+Test(contact_http, a_crowd_that_is_let_in_at_once_is_pushed_in_portions)
+{
+    struct msg m = { .type = MSG_TURN };
+    unsigned was, all = 1000;
+    uint64_t told;
+
+    routers_push();
+    cr_assert_eq(put_contact(SUBSCRIPTION("push.example")), 204);
+    m.turn = (struct msg_turn){ .seg = 1, .word = TURN_NOW, .at_ms = 1700000000000, .until_ms = 1700000240000,
+                                .n_sealed = w.contact.n_sealed, .sealed = w.contact_bytes };
+    was = w.n_turns;
+    for (m.turn.number = 0; m.turn.number < all; m.turn.number++)
+        send_msg(w.seg_ch, &m, 0);
+    UNTIL(w.n_turns == was + all);
+    told = w.r->tasking->counts.turns;
+    cr_expect(told > 0 && told < all, "%lu", (unsigned long)told);
+    cr_expect_eq(w.r->tasking->counts.turns_failed, 0);
+    turn(w.contact_bytes, w.contact.n_sealed, 1700000000000);
+    cr_expect(w.turn.told, "the next turn has time again");
+}
+
 /* As an older router seals it: nothing says how its person is told. */
 Test(contact_http, a_subscription_of_an_older_router_is_posted_nowhere)
 {

@@ -13,11 +13,9 @@
 
 #include "common/config/cfg_bind.h"
 #include "common/config/cfg_dump.h"
-#include "common/config/cfg_help.h"
 #include "common/config/cfg_key.h"
 #include "common/config/cfg_load.h"
 #include "common/config/cfg_node.h"
 #include "common/config/cfg_own.h"
-#include "common/config/cfg_yaml.h"
 
 #endif

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text.h"
 #include "common/config/cfg_own.h"
-#include "common/config/near.h"
 
 struct binder {
     const char *file; /* ref; may be NULL */

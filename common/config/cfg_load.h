@@ -1,10 +1,14 @@
-/* cfg_load.h: the usual start: a file, `--set`s, a table; and the line that a wrong value came from.
+/* cfg_load.h: YAML to a tree (pure, but for cfg_parse_file()); the usual start: a file, `--set`s, a table; and the line that a wrong value came from.
  * It reads the file. Shell. */
 #ifndef SEGQ_CFG_LOAD_H
 #define SEGQ_CFG_LOAD_H
 
 #include "common/config/cfg_key.h"
 #include "common/config/cfg_node.h"
+
+SQ_CHECK int cfg_parse_yaml(struct cfg_node **out, const char *text, size_t n,
+                            const char *file, struct err *e);
+SQ_CHECK int cfg_parse_file(struct cfg_node **out, const char *file, struct err *e); /* YAML */
 
 /* Puts KEY=VALUE into a parsed document (a map): a.b=v; lists of texts as v,w; entries of
  * lists of maps by number or name (queues.login.merge=false); maps as YAML. */

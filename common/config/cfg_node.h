@@ -31,7 +31,7 @@ struct cfg_node *cfg_node_get(const struct cfg_node *map, const char *key); /* o
 SQ_CHECK int cfg_parse_json(struct cfg_node **out, const char *text, size_t n,
                             struct err *e);
 
-/* ---- for those that build one: cfg_yaml.c, cfg_load.c ---- */
+/* ---- for those that build one: cfg_load.c ---- */
 struct cfg_node *cfg_node_new(enum cfg_kind kind, int line); /* NULL: no memory */
 /* Scalar; refuses what is not UTF-8 or has a NUL inside by returning NULL with *bad. */
 struct cfg_node *cfg_node_text(const char *text, size_t n, int line, bool *bad);

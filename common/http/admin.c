@@ -6,7 +6,7 @@
  * keeps a token from being guessed is its length. Answers that are not read are bounded, too: of all
  * connections together, as operators are few. */
 #include "common/http/admin.h"
-#include "common/http/cookie.h"
+#include "common/http/request_headers.h"
 
 #include <assert.h>
 #include <sodium.h>
@@ -14,13 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/http/httpd.h"
 #include "common/base/list.h"
 #include "common/base/log.h"
 #include "common/base/metrics.h"
+#include "common/http/httpd.h"
+#include "common/http/problem.h"
 #include "common/net/net.h"
 #include "common/net/tls_server.h"
-#include "common/http/problem.h"
 
 #define LOG_MODULE     "admin"
 #define CONNS_MAX      256

@@ -53,7 +53,7 @@ struct http_req {
     uint64_t length; /* bytes of the whole body; in_pieces: as announced, 0: it is chunked */
     struct slice host, authorization, cookie, accept_language, if_none_match,
         user_agent, idempotency_key; /* p NULL: absent */
-    unsigned cookies;    /* lines of Cookie; `cookie` is the first: common/http/cookie.h */
+    unsigned cookies;    /* lines of Cookie; `cookie` is the first: common/http/request_headers.h */
     struct slice fields; /* all field lines, as they came: for http_find() */
     /* The last lines of X-Forwarded-For and of Forwarded, in their order: a proxy may
      * append a line of its own instead of a value. Here at the end: of these only n is cleared. */

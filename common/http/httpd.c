@@ -18,7 +18,6 @@
 #include "common/http/httpd_conn.h"
 #include "common/http/httpd_in.h"
 #include "common/http/httpd_out.h"
-#include "common/http/httpd_tls.h"
 #include "common/net/net.h"
 
 #define LOG_MODULE "httpd"

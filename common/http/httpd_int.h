@@ -1,5 +1,5 @@
 /* httpd_int.h: the data of the HTTP server. Only httpd*.c include it; each calls only those
- * below it: httpd.c, httpd_conn.c, httpd_tls.c, httpd_in.c, httpd_out.c, httpd_busy.c, httpd_compose.c.
+ * below it: httpd.c, httpd_conn.c, httpd_in.c, httpd_out.c, httpd_busy.c, httpd_compose.c.
  *
  * An idle connection is one struct conn. Everything else hangs on its struct busy, which
  * comes from a pool with the first byte and goes back with the last answer, so memory
@@ -16,10 +16,10 @@
 #ifndef SEGQ_HTTPD_INT_H
 #define SEGQ_HTTPD_INT_H
 
-#include "common/http/http_answer.h"
-#include "common/http/httpd.h"
 #include "common/base/list.h"
 #include "common/base/log.h"
+#include "common/http/http_answer.h"
+#include "common/http/httpd.h"
 #include "common/net/tls_server.h"
 
 #define HTTPD_SCRATCH         65536 /* most bytes of a read */

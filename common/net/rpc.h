@@ -20,7 +20,7 @@
 #include "common/base/buf.h"
 #include "common/base/err.h"
 #include "common/net/ev.h"
-#include "common/wire/frame.h"
+#include "common/wire/codec.h"
 #include "common/wire/msg.h"
 
 struct rpc;      /* all channels of a process */

@@ -15,7 +15,6 @@
 #include <time.h>
 
 #include "common/base/buf.h"
-#include "common/net/tls_files.h"
 #include "common/net/tls_wire.h"
 
 #define PSK_BYTES  32

@@ -16,7 +16,7 @@
 #include <time.h>
 
 #include "common/base/log.h"
-#include "common/net/tls_files.h"
+#include "common/net/tls_wire.h"
 
 #define LOG_MODULE "tls"
 #define KEY_BYTES  32

@@ -1,4 +1,5 @@
-/* tls_wire.h: a socket as OpenSSL reads it, below links (tls.c) and ports (tls_server.c). Shell.
+/* tls_wire.h: a socket as OpenSSL reads it, and files as it takes them, below links (tls.c) and ports
+ * (tls_server.c). Shell.
  *
  * Messages of TLS itself are bounded: a change of keys costs a peer 27 bytes, and us an answer and two
  * derivations. A peer may send CONTROLS_FREE of them, and one more each BYTES_PER_CONTROL bytes; then
@@ -9,6 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "common/base/err.h"
+#include "common/base/file.h"
 
 /* Key exchange. A client chooses among them before it is known: a key of ffdhe8192 costs 100 times
  * more. */
@@ -55,5 +59,21 @@ int tls_wire_read(struct tls_wire *w, struct ssl_st *ssl, void *p, size_t n, ssi
 
 /* After recv() or send(): errno says whether to ask again. */
 void tls_wire_retry(struct bio_st *b, int flag, ssize_t n);
+
+/* Certificates and private keys from files into a context of OpenSSL. */
+
+struct ssl_ctx_st;
+
+struct tls_pair { /* files, and the keys that name them: errors begin with these */
+    const char *cert_key, *cert, *key_key, *key;
+};
+
+/* The chain and its key. SQ_EINVAL with the key, the file, and what is wrong with it. */
+SQ_CHECK int tls_load_pair(struct ssl_ctx_st *ssl, const struct tls_pair *p, struct err *e);
+/* A file, and of the kind that is wanted: OpenSSL would wait at a FIFO for ever. */
+SQ_CHECK int tls_check_file(const char *key, const char *path, enum file_kind kind, struct err *e);
+SQ_CHECK int tls_bad_file(struct err *e, const char *key, const char *path, const char *what);
+/* OpenSSL's own reason, in its words; the queue of errors is empty afterwards. */
+const char *tls_reason(const char *otherwise);
 
 #endif

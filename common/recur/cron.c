@@ -10,7 +10,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/recur/date.h"
 
 #define DAY_S      86400
 #define DAYS_AHEAD 16000 /* 29 February is a Sunday within 40 years */

@@ -11,7 +11,6 @@
 #include "common/base/log.h"
 #include "common/base/rng.h"
 #include "common/net/tls.h"
-#include "common/redis/redis_addrs.h"
 #include "common/redis/redis_conn.h"
 
 #define LOG_MODULE     "redis"

@@ -5,8 +5,8 @@
 
 #include "common/base/text.h"
 #include "common/json/json_point.h"
-#include "common/task/payload.h"
-#include "common/task/queue_name.h"
+#include "common/task/call.h"
+#include "common/task/rules.h"
 
 /* ---- members of their own kind ---- */
 

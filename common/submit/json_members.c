@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/base/text.h"
-#include "common/config/near.h"
 
 #define NAME_SHOWN 40
 

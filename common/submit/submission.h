@@ -3,7 +3,7 @@
 #ifndef SEGQ_SUBMIT_SUBMISSION_H
 #define SEGQ_SUBMIT_SUBMISSION_H
 
-#include "common/base/arena.h"
+#include "common/base/memory.h"
 #include "common/submit/callback.h"
 #include "common/task/rules.h"
 #include "common/wire/msg.h"
@@ -17,7 +17,7 @@
 /* *bytes: what the task carries: its payload, or the form of its call, in `form`; *body_n: how many of them are
  * the submitter's. endpoint: of the queue; "": workers take its tasks; NULL: that is not known. NULL, or a
  * sentence, which may be e's. A payload that is no JSON is b->payload then, in its form
- * (common/task/payload.h), in `form`. */
+ * (common/task/call.h), in `form`. */
 const char *submit_carries(struct buf *form, const char *endpoint, struct task_body *b,
                            struct slice *bytes, size_t *body_n, struct body_error *e);
 
@@ -31,5 +31,42 @@ const char *submit_units(const struct cost_rule *r, struct slice body, uint64_t 
 /* The meaning of "another payload" of a call: every router says the same, in every release. */
 uint64_t submit_digest_of_call(struct slice form);
 uint64_t submit_digest(struct slice bytes, bool is_call);
+
+/* A schedule's definition in a body, whether a router or the manager has it.
+ *
+ *   {"cron":"0 3 * * *" | "every":"15m", "zone":"Europe/Berlin", "task":{...}, "jitter":"30s",
+ *    "overlap":"allow|skip|cancel_old", "catch_up":"none|last|all", "catch_up_max":10,
+ *    "from":SECONDS, "until":SECONDS, "paused":true}
+ *
+ * Strict, as body.h: a member that is unknown or there twice is refused by its name. `task` is a
+ * submission's body without names and moments, which each tick has its own of. */
+
+#define SCHEDULE_CATCH_UP_MAX 10 /* if it says nothing else */
+
+struct schedule_body {
+    struct slice cron, zone; /* n 0: not there; in the request's bytes */
+    int64_t every, jitter, from, until; /* ms; from, until: Unix ms; 0: not there */
+    int64_t overlap, catch_up, catch_up_max;
+    bool paused;
+    struct task_body task;
+    uint64_t may; /* while it is read: the members that its task may have, and */
+    struct body_error *e; /* where a reason goes */
+};
+
+/* Letters, digits, '_', '-', '.' of a path's part, 64 at most. */
+bool schedule_name_ok(struct slice name);
+/* may: the members that its task may have. False: *e says why. */
+#define TICK_MEMBERS                                                                        \
+    (SUBMIT_MEMBERS & ~(WITH(DELAY) | WITH(AT) | WITH(NAME) | WITH(IDEMPOTENCY_KEY) | WITH(THEN) | WITH(GROUP) | \
+                        WITH(OFFER_TO)))
+SQ_CHECK bool schedule_body_read(struct schedule_body *b, struct slice text, uint64_t may,
+                                 struct body_error *e);
+
+/* All of a definition that is no text, but for its task. */
+void schedule_numbers(struct msg_task_schedule *m, const struct schedule_body *b);
+
+/* By which an operator's change of a definition, which was read as this text, is refused if somebody else has changed it
+ * meanwhile: above SCHEDULE_ABSENT, and a whole number that browsers can count. */
+uint64_t schedule_version(const void *text, size_t n);
 
 #endif

@@ -22,7 +22,6 @@
 
 #include "common/supervisor/cluster_args.h"
 #include "common/supervisor/cluster_child.h"
-#include "common/supervisor/cluster_status.h"
 
 #define LOG_MODULE "cluster"
 #include "common/base/file.h"

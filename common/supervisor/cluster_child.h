@@ -2,12 +2,37 @@
 #ifndef SEGQ_CLUSTER_CHILD_H
 #define SEGQ_CLUSTER_CHILD_H
 
+#include "common/base/base.h"
+#include "common/base/err.h"
 #include "common/net/ev.h"
 #include "common/supervisor/cluster.h"
-#include "common/supervisor/cluster_status.h"
 #include "common/supervisor/program.h"
 #include "common/supervisor/spawn.h"
 #include "common/supervisor/supervise.h"
+
+/* The status file of a supervisor. */
+
+struct cluster_entry { /* a child */
+    char name[NAME_MAX_LEN + 12];
+    char state[20];
+    int64_t pid;         /* 0: none */
+    uint64_t start_ticks;
+    uint64_t restarts;
+    uint64_t args_hash;  /* with the identity of the program's file */
+    int64_t since_s;     /* Unix time of the last change of state */
+    char listen[80], admin[80];
+};
+struct cluster_status {
+    char name[NAME_MAX_LEN + 1];
+    int64_t pid;         /* pid of the supervisor */
+    struct cluster_entry *v; /* owned */
+    size_t n;
+};
+SQ_CHECK int cluster_status_write(const char *path, const struct cluster_status *s,
+                                  struct err *e);
+/* A missing file, or one of an earlier boot, is an empty status. */
+SQ_CHECK int cluster_status_read(const char *path, struct cluster_status *s,
+                                 struct err *e);
 
 struct cluster;
 

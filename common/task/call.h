@@ -106,4 +106,20 @@ void reply_pack(const struct reply *r, struct buf *out);
 /* 0; SQ_EPROTO: it begins as a head, and is none. */
 SQ_CHECK int reply_unpack(const uint8_t *p, size_t n, struct reply *r);
 
+/* Payloads that are no JSON: their Content-Type and their bytes, behind a mark with which no JSON
+ * begins. One that is JSON stands as it came. */
+
+#define PAYLOAD_ANY "application/octet-stream" /* where no type was said */
+
+struct payload { /* borrowed */
+    bool typed; /* false: JSON; type is none */
+    struct call_span type, bytes;
+};
+
+/* A Content-Type as it may be said again: visible ASCII and blanks, with a slash. */
+bool payload_type_ok(const char *p, size_t n);
+/* type: ok, or n 0: any bytes. */
+void payload_pack(struct buf *out, struct call_span type, struct call_span bytes);
+struct payload payload_of(const void *p, size_t n);
+
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "common/base/buf.h"
-#include "common/task/queue_name.h"
+#include "common/task/rules.h"
 
 enum {
 #define X(m, most) NUMBER_##m,

@@ -1,5 +1,5 @@
 /* rules.h: rules of tasks: what an operator says of the queues that a pattern matches, what a task has
- * of its own in place of it; and how large a task's numbers get, for all that speak of tasks. Pure.
+ * of its own in place of it; how large a task's numbers get, for all that speak of tasks; and names of queues. Pure.
  * All members of struct task_rules are numbers, so that they go into a record as they are. */
 #ifndef SEGQ_COMMON_TASK_RULES_H
 #define SEGQ_COMMON_TASK_RULES_H
@@ -242,5 +242,27 @@ uint64_t cost_estimate(const struct cost_rule *r, uint64_t named, uint64_t bytes
 bool cost_number(const char *p, size_t n, uint64_t *units);
 /* Names of members with a slash before each: NULL, or what is wrong. */
 const char *cost_pointer_wrong(const char *pointer);
+
+/* Names of task queues, the patterns of pools, and which share of its pool a queue
+ * belongs to. Routers and managers must agree in all three, in every release. */
+
+/* Parts with slashes between them, each of [a-z0-9][a-z0-9_.-]*, TASK_NAME_MAX in all. No part is
+ * "tasks": in a path the name ends there. */
+bool queue_name_ok(const char *p, size_t n);
+/* A queue's name, or the beginning of one and a star: "images", "ride/" and "*", "*" alone. */
+bool queue_match_ok(const char *match);
+/* A text, or the beginning of one and a star. */
+bool star_matches(const char *match, size_t m, const char *text, size_t n);
+bool queue_matches(const char *match, const char *queue, size_t n);
+/* Does one of the list, with commas between (n bytes), match? Of a pattern in the place of `queue`:
+ * does it match every queue of that? */
+bool queues_match(const char *list, size_t n, const char *queue, size_t queue_n);
+#define QUEUES_MAX  16 /* names and patterns of a list */
+#define QUEUES_TEXT (QUEUES_MAX * (TASK_NAME_MAX + 1))
+
+/* 0 .. of-1. */
+uint32_t part_share(const char *queue, size_t n, uint32_t of);
+/* Is it among so many percent of all queues? Among more, too, if so; and whatever its share is. */
+bool queue_is_among(const char *queue, size_t n, unsigned percent);
 
 #endif

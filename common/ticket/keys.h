@@ -50,4 +50,18 @@ SQ_CHECK int keys_admin_token(char *out, size_t cap, const char *path, bool crea
 SQ_CHECK int keys_password(char *out, size_t cap, const char *path, struct err *e);
 void keys_wipe(void *p, size_t n); /* zeroes and unlocks a struct filled by the above */
 
+/* The right of an operator to look at the waiting page's states without standing in line:
+ * made by queuemng, checked by every router, for one queue and a short time.
+ *
+ *   1795430569.0123456789abcdef0123456789abcdef
+ *   until when, Unix seconds; BLAKE2b-128 over queue and time, under a key made of the link key */
+
+#define PREVIEW_TEXT_CAP 56
+#define PREVIEW_TTL_S    3600
+
+void preview_write(char out[PREVIEW_TEXT_CAP], const struct cluster_keys *k, const char *queue,
+                   int64_t until_s);
+/* Ours, for this queue, and not over (of a clock that is ahead: not for longer than twice TTL). */
+bool preview_ok(const char *text, const struct cluster_keys *k, const char *queue, int64_t now_s);
+
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/task/call.h"
-#include "common/task/queue_name.h"
+#include "common/task/rules.h"
 #include "common/task/state.h"
 #include "common/task/waits.h"
 #include "common/ticket/task_token.h"

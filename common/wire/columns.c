@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "common/wire/frame.h"
-#include "common/wire/number.h"
+#include "common/wire/codec.h"
 #include "common/wire/wire_in.h"
 
 #define LOG_MODULE "wire"

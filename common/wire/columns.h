@@ -8,9 +8,9 @@
 #ifndef SEGQ_COLUMNS_H
 #define SEGQ_COLUMNS_H
 
-#include "common/base/arena.h"
 #include "common/base/buf.h"
 #include "common/base/err.h"
+#include "common/base/memory.h"
 
 #define COLUMNS_MAX 12
 

@@ -6,8 +6,7 @@
 
 #include "common/base/err.h"
 #include "common/base/log.h"
-#include "common/wire/fields_int.h"
-#include "common/wire/frame.h"
+#include "common/wire/codec.h"
 
 #define LOG_MODULE "wire"
 

@@ -6,7 +6,7 @@
  * (scan()), and one over the table, which is the same as above but for where a value is. */
 #include "common/wire/fields_in.h"
 
-#include "common/wire/fields_int.h"
+#include "common/wire/fields.h"
 #include "common/wire/wire_in.h"
 
 /* Where a walk is: the rows are those of the last F_ROWS. */

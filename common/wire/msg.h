@@ -11,15 +11,14 @@
 #ifndef SEGQ_MSG_H
 #define SEGQ_MSG_H
 
-#include "common/base/arena.h"
 #include "common/base/base.h"
+#include "common/base/memory.h"
+#include "common/wire/msg_node_node.h"
 #include "common/wire/msg_router_manager.h"
 #include "common/wire/msg_router_segment.h"
 #include "common/wire/msg_router_task.h"
 #include "common/wire/msg_segment_manager.h"
-#include "common/wire/msg_segment_segment.h"
 #include "common/wire/msg_task_manager.h"
-#include "common/wire/msg_task_task.h"
 
 /* The kinds of process that speak to one another. The numbers are those of the hello (PROTOCOL.md, section 8): never changed. */
 enum rpc_role { RPC_ROUTER = 1, RPC_SEGMENT = 2, RPC_MANAGER = 3, RPC_TASK = 4, RPC_NROLES };

@@ -7,9 +7,44 @@
 
 #include <string.h>
 
+#include "common/base/base.h"
 #include "common/base/bits512.h"
 #include "common/base/buf.h"
-#include "common/wire/number.h"
+
+/* Members of structs that are known by their offset and width. */
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE uint64_t load(const char *p, unsigned width)
+{
+    switch (width) {
+    case 1:
+        return *(const uint8_t *)p;
+    case 2:
+        return *(const uint16_t *)(const void *)p;
+    case 4:
+        return *(const uint32_t *)(const void *)p;
+    default:
+        return *(const uint64_t *)(const void *)p;
+    }
+}
+
+INLINE void store(char *p, unsigned width, uint64_t v)
+{
+    switch (width) {
+    case 1:
+        *(uint8_t *)p = (uint8_t)v;
+        break;
+    case 2:
+        *(uint16_t *)(void *)p = (uint16_t)v;
+        break;
+    case 4:
+        *(uint32_t *)(void *)p = (uint32_t)v;
+        break;
+    default:
+        *(uint64_t *)(void *)p = v;
+    }
+}
 
 enum wire { WIRE_VARINT = 0, WIRE_8 = 1, WIRE_BYTES = 2, WIRE_4 = 5 };
 

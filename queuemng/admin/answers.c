@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/task/queue_name.h"
+#include "common/task/rules.h"
 #include "common/ticket/task_token.h"
 #include "queuemng/process/manager.h"
 

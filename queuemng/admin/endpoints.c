@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/config/near.h"
+#include "common/base/text.h"
 #include "queuemng/admin/answers.h"
 #include "queuemng/admin/definitions.h"
 #include "queuemng/policy/pool_def.h"

@@ -15,7 +15,7 @@
 #include "queuemng/admin/definitions.h"
 #include "queuemng/process/manager.h"
 
-#define QUEUES_MAX   200 /* shown in the list */
+#define LIVE_QUEUES_MAX   200 /* shown in the list */
 #define SEGMENTS_MAX 300 /* segments of a lane: the first ones, where the releases are */
 #define EVENTS_MAX   (2 * EVENTS_KEPT)
 #define FIND_MAX     64
@@ -41,7 +41,7 @@ struct top {
     struct {
         uint64_t people;
         struct mng_queue_view v;
-    } best[QUEUES_MAX];
+    } best[LIVE_QUEUES_MAX];
     size_t n, total; /* listed; of all that there are */
 };
 
@@ -63,12 +63,12 @@ static void top_add(struct top *t, const struct mng_queue_view *q, uint64_t peop
     size_t i;
 
     t->total++;
-    if (t->n == QUEUES_MAX && people <= t->best[QUEUES_MAX - 1].people)
+    if (t->n == LIVE_QUEUES_MAX && people <= t->best[LIVE_QUEUES_MAX - 1].people)
         return;
-    i = t->n < QUEUES_MAX ? t->n++ : QUEUES_MAX - 1;
+    i = t->n < LIVE_QUEUES_MAX ? t->n++ : LIVE_QUEUES_MAX - 1;
     for (; i > 0 && t->best[i - 1].people < people; i--)
         t->best[i] = t->best[i - 1];
-    assert(i < t->n && t->n <= QUEUES_MAX);
+    assert(i < t->n && t->n <= LIVE_QUEUES_MAX);
     t->best[i].people = people;
     t->best[i].v = *q;
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/ticket/preview.h"
+#include "common/ticket/keys.h"
 #include "queuemng/admin/definitions.h"
 #include "queuemng/process/manager.h"
 

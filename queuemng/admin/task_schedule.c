@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "common/recur/zones.h"
-#include "common/submit/schedule_body.h"
+#include "common/submit/submission.h"
 #include "queuemng/admin/schedule_text.h"
 #include "queuemng/admin/task_json.h"
 #include "queuemng/policy/endpoint_def.h"
@@ -353,7 +353,7 @@ static void dropped_older(struct mng_service *s, struct walk *w, const struct mn
 }
 
 static void answered(struct mng_service *s, struct walk *w, const struct mng_part_view *p,
-                       const struct msg_task_do_ans *m)
+                     const struct msg_task_do_ans *m)
 {
     if (w->in_older)
         dropped_older(s, w, p, m);

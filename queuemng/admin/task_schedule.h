@@ -1,5 +1,5 @@
 /* task_schedule.h: schedules of task queues, for operators: looked at, defined, changed, deleted where the queue's
- * tasks are; and when one would fire. A definition is read as routers read it (common/submit/schedule_body.h). */
+ * tasks are; and when one would fire. A definition is read as routers read it (common/submit/submission.h). */
 #ifndef SEGQ_QUEUEMNG_ADMIN_TASK_SCHEDULE_H
 #define SEGQ_QUEUEMNG_ADMIN_TASK_SCHEDULE_H
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/task/payload.h"
-#include "common/task/queue_name.h"
+#include "common/task/call.h"
+#include "common/task/rules.h"
 #include "queuemng/admin/changes.h"
 #include "queuemng/admin/task_body.h"
 #include "queuemng/admin/task_json.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "common/task/queue_name.h"
+#include "common/task/rules.h"
 #include "queuemng/release/budgets.h"
 #include "queuemng/state/defined.h"
 #include "queuemng/state/queue.h"

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "common/json/json_scan.h"
-#include "common/task/queue_name.h"
 #include "common/task/rules.h"
 #include "queuemng/ctl/confirm.h"
 #include "queuemng/ctl/request.h"

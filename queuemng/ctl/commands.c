@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/base/text.h"
-#include "common/config/near.h"
 #include "queuemng/ctl/carry.h"
 #include "queuemng/ctl/confirm.h"
 #include "queuemng/ctl/contexts.h"

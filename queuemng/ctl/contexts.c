@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/config/near.h"
+#include "common/base/text.h"
 #include "queuemng/ctl/options.h"
 #include "queuemng/ctl/where.h"
 #include "queuemng/ctl_ask/def_change.h"

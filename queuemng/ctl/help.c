@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/config/cfg_help.h"
+#include "common/config/cfg_dump.h"
 #include "queuemng/ctl/commands.h"
 #include "queuemng/ctl/options.h"
 #include "queuemng/ctl_view/text.h"

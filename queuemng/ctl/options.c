@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "common/base/text.h"
-#include "common/config/near.h"
 #include "queuemng/ctl/where.h"
 
 #define TEXT_AT 20  /* the column of the words about it */

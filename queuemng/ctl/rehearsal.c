@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "common/base/file.h"
+#include "common/base/text.h"
 #include "common/config/cfg.h"
-#include "common/config/near.h"
 #include "common/trail/trail_files.h"
 #include "queuemng/ctl/options.h"
 #include "queuemng/ctl_ask/round_trip.h"

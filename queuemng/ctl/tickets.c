@@ -18,7 +18,7 @@
 #include "common/base/buf.h"
 #include "common/config/cfg_key.h"
 #include "common/task/key_limit.h"
-#include "common/task/queue_name.h"
+#include "common/task/rules.h"
 #include "common/ticket/draw.h"
 #include "common/ticket/keys.h"
 #include "common/ticket/token.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/base/file.h"
-#include "common/config/near.h"
+#include "common/base/text.h"
 #include "queuemng/access/tokens.h"
 #include "queuemng/ctl_ask/def_change.h"
 #include "queuemng/ctl_view/columns.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/config/near.h"
+#include "common/base/text.h"
 #include "common/task/rules.h"
 #include "queuemng/ctl_ask/def_change.h"
 #include "queuemng/ctl_view/answer_view.h"

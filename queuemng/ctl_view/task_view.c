@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/config/near.h"
-#include "common/task/queue_name.h"
+#include "common/base/text.h"
+#include "common/task/rules.h"
 #include "queuemng/ctl_view/columns.h"
 
 /* ---- pools and nodes ---- */
@@ -23,7 +23,7 @@ static LIST_VIEW(partitions, "partitions", NULL, COL("PARTITION", "{partition=}"
 /* "away for 12 s": its tasks wait for it */
 static LIST_VIEW(task_nodes, "nodes", "no task nodes\n", COL("TASK_NODE", "{name}"),
                  COL("STATE", "{?up:{?draining:{?partitions:draining|empty}|up}|away for "
-                              "{silent_ms~}}"),
+                 "{silent_ms~}}"),
                  NODE_LOAD_COLS, COL(">PARTITIONS", "{partitions#}"), COL(">MOVING", "{moving#}"),
                  COL("ADDRESS", "{addr}"),
                  COL_REGION)
@@ -214,7 +214,7 @@ static void put_left(struct buf *b, const json_t *x, const char *path)
 
 static LIST_VIEW(endpoints, "endpoints", "no endpoints\n", COL("ENDPOINT", "{name}"),
                  COL("STATE", "{?paused:paused|{?tripped:tripped|{?unusable:unusable|"
-                              "{?open:down|{?half_open:half-open|{?closed:closed: {reading}|up}}}}}}"),
+                 "{?open:down|{?half_open:half-open|{?closed:closed: {reading}|up}}}}}}"),
                  COL(">RATE", "{?rate_per_s:{rate_per_s%}/s|-}"),
                  COL(">MAX_CONCURRENT", "{?max_concurrent:{max_concurrent%}|-}"),
                  COL(">LIMIT_NOW", "{?adaptive:{adaptive%}|-}"), COL(">NODES", "{nodes#}"),
@@ -224,15 +224,15 @@ static LIST_VIEW(endpoints, "endpoints", "no endpoints\n", COL("ENDPOINT", "{nam
                  COL("SAID_LEFT", "told", put_left), COL("URL", "{?url:{url}|(endpoint targets {name})}"))
 
 static LIST_VIEW(targets_of, "targets", "no targets: it has a url of its own, or its names have no address yet\n",
-          COL("TARGET", "{url}{?address: ({address})}"),
-          COL("STATE", "{state}{?gone:, removed}{?unusable:: {unusable}}"), COL(">WEIGHT", "{weight#}"),
-          COL(">MAX_CONCURRENT", "{?max_concurrent:{max_concurrent%}|-}"),
-          COL(">LIMIT_NOW", "{?adaptive:{adaptive%}|-}"), COL(">IN_FLIGHT", "{in_flight#}"),
-          COL(">HELD", "{held#}"), COL(">SENT", "{sent#}"), COL(">SUCCEEDED", "{succeeded#}"),
-          COL(">FAILED", "{failed#}"), COL(">AFFINE", "{?affine:{affine#}|-}"),
-          COL(">ASTRAY", "{?astray:{astray#}|-}"), COL(">MS", "ms", put_mean),
-          COL("READING", "{?blind:not read: }{?narrowed:narrowed: }{reading}"),
-          COL("UNITS_USED", "rates", put_units_used), COL("SAID_LEFT", "told", put_left))
+                 COL("TARGET", "{url}{?address: ({address})}"),
+                 COL("STATE", "{state}{?gone:, removed}{?unusable:: {unusable}}"), COL(">WEIGHT", "{weight#}"),
+                 COL(">MAX_CONCURRENT", "{?max_concurrent:{max_concurrent%}|-}"),
+                 COL(">LIMIT_NOW", "{?adaptive:{adaptive%}|-}"), COL(">IN_FLIGHT", "{in_flight#}"),
+                 COL(">HELD", "{held#}"), COL(">SENT", "{sent#}"), COL(">SUCCEEDED", "{succeeded#}"),
+                 COL(">FAILED", "{failed#}"), COL(">AFFINE", "{?affine:{affine#}|-}"),
+                 COL(">ASTRAY", "{?astray:{astray#}|-}"), COL(">MS", "ms", put_mean),
+                 COL("READING", "{?blind:not read: }{?narrowed:narrowed: }{reading}"),
+                 COL("UNITS_USED", "rates", put_units_used), COL("SAID_LEFT", "told", put_left))
 
 void view_targets_of(struct buf *b, const json_t *doc)
 {
@@ -286,10 +286,10 @@ LIST_VIEW(view_probe, "probe", "no task node calls it\n", COL("NODE", "{node}{?t
 
 /* ---- tasks ---- */
 
-static LIST_VIEW(tasks, "tasks", "no tasks\n", COL("TASK", "{id}"), COL("STATE", "{state}{+progress.percent: {progress.percent=} %|}"),
-          COL("KEY", "{key}"), COL(">ATTEMPTS", "{attempts#}"),
-          COL(">PLACE", "{?position:{position#}|-}"), COL("SINCE", "{entered_at@}"),
-          COL("LIMITED_BY", "{limited_by}"))
+static LIST_VIEW(tasks, "tasks", "no tasks\n", COL("TASK", "{id}"), COL("STATE",
+                 "{state}{+progress.percent: {progress.percent=} %|}"), COL("KEY", "{key}"), COL(">ATTEMPTS",
+                 "{attempts#}"), COL(">PLACE", "{?position:{position#}|-}"), COL("SINCE", "{entered_at@}"),
+                 COL("LIMITED_BY", "{limited_by}"))
 
 void view_tasks(struct buf *b, const json_t *doc)
 {

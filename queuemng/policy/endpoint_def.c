@@ -8,7 +8,6 @@
 #include "common/base/ip.h"
 #include "common/base/sample_page.h"
 #include "common/task/call.h"
-#include "common/task/queue_name.h"
 #include "common/task/rules.h"
 #include "common/task/url.h"
 #include "common/wire/msg_task_manager.h"

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/task/queue_name.h"
+#include "common/task/rules.h"
 #include "common/wire/msg_task_manager.h"
 #include "queuemng/policy/addresses.h"
 

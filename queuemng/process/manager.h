@@ -10,10 +10,10 @@
 #ifndef SEGQ_QUEUEMNG_PROCESS_MANAGER_H
 #define SEGQ_QUEUEMNG_PROCESS_MANAGER_H
 
-#include "common/base/arena.h"
 #include "common/base/list.h"
 #include "common/base/log.h"
 #include "common/base/map.h"
+#include "common/base/memory.h"
 #include "common/http/admin.h"
 #include "common/net/hosts.h"
 #include "common/net/rpc.h"

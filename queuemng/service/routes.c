@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "common/http/forwarded.h"
+#include "common/http/request_headers.h"
 #include "common/net/net.h"
 #include "queuemng/admin/answers.h"
 #include "queuemng/admin/changes.h"
@@ -315,8 +315,8 @@ static const char *about_words(const struct route *r)
     return words[r->about];
 }
 
-static void log_refused(const struct admin_call *c, const char *row, const char *role, const char *needs, const char *name,
-                        const char *what)
+static void log_refused(const struct admin_call *c, const char *row, const char *role, const char *needs,
+                        const char *name, const char *what)
 {
     uint64_t left_out;
 

@@ -15,7 +15,7 @@ struct mbudget;
 /* Where they are due: begins those that are over, gives units of them to nodes that run low, of all endpoints of its
  * budget at once; what changed is stored, then told. */
 void windows_look(struct mng *m, struct mendpoint *x);
-/* Its own rates, and its budget's name, become these (meters_move()). */
+/* Replaces its own rates and the name of its budget (meters_move()). */
 void windows_change(const struct mng *m, struct mendpoint *x, const struct cfg_list *rates, const char *budget);
 
 /* ENDPOINT: the definition, and what the node may use of it (said, burst, serial). The node is

@@ -5,7 +5,7 @@
 #include <strings.h>
 
 #include "common/base/log.h"
-#include "common/task/queue_name.h"
+#include "common/task/rules.h"
 #include "common/task/url.h"
 #include "queuemng/state/defined.h"
 #include "queuemng/state/out.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "common/task/queue_name.h"
+#include "common/task/rules.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
 

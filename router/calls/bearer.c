@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/http/cookie.h"
+#include "common/http/request_headers.h"
 #include "common/ticket/pass.h"
 #include "router/calls/device.h"
 
@@ -139,7 +139,7 @@ int64_t bearer_now_s(const struct router *r, const struct known_pass *x)
 }
 
 static enum bearer_state state_of(const struct router *r, const struct known_pass *x,
-                                struct slice queue)
+                                  struct slice queue)
 {
     if (queue.n > 0 &&
         (strlen(x->queue) != queue.n || memcmp(x->queue, queue.p, queue.n) != 0))

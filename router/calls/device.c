@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "common/base/text.h"
-#include "common/http/cookie.h"
-#include "common/ticket/moved.h"
+#include "common/http/request_headers.h"
+#include "common/ticket/bound.h"
 #include "router/gate/proof.h"
 #include "router/links/mng_link.h"
 

@@ -27,7 +27,7 @@ enum device_word {
     DEVICE_SAME,  /* or its queue is not bound, or gone */
     DEVICE_OTHER,
     DEVICE_STALE,  /* the same, but its key must be proved anew */
-    DEVICE_TAKES,  /* another one, which may take the ticket over (ticket/moved.h) */
+    DEVICE_TAKES,  /* another one, which may take the ticket over (ticket/bound.h) */
     DEVICE_UNSURE, /* the map does not know its queue yet */
 };
 

@@ -12,7 +12,7 @@
 #include "common/base/file.h"
 #include "common/config/cfg_key.h"
 #include "common/config/gate_def.h"
-#include "common/http/cookie.h"
+#include "common/http/request_headers.h"
 #include "router/gate/bypass.h"
 #include "router/gate/crawlers.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "common/wire/frame.h"
+#include "common/wire/codec.h"
 
 #define LOG_MODULE "seg_link"
 

@@ -5,8 +5,8 @@
 #include <sodium.h>
 #include <string.h>
 
-#include "common/http/cookie.h"
-#include "common/ticket/preview.h"
+#include "common/http/request_headers.h"
+#include "common/ticket/keys.h"
 #include "router/calls/bearer.h"
 #include "router/calls/device.h"
 #include "router/calls/ticket.h"

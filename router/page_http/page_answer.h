@@ -75,7 +75,7 @@ bool page_is_paused(const struct route_queue *q); /* lets nobody in, and keeps p
 void page_done(struct router *r, struct rflow *rf);
 
 /* The waiting page's states as an operator may look at them, with a ticket of queuemng's
- * (common/ticket/preview.h): GET /q/login?preview=paused&ticket=1795430569.0123... Nobody takes a
+ * (common/ticket/keys.h): GET /q/login?preview=paused&ticket=1795430569.0123... Nobody takes a
  * place by it: the document is in a sandbox that sends no form, and asks for nothing. False: no preview is asked for; else it is answered. */
 SQ_CHECK bool page_preview(struct router *r, struct httpd_req *req, const struct http_req *q,
                            const struct route_queue *queue, const struct page_ask *a);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/base/text.h"
-#include "common/http/cookie.h"
+#include "common/http/request_headers.h"
 #include "router/calls/bearer.h"
 #include "router/calls/challenge.h"
 #include "router/calls/contact.h"
@@ -642,7 +642,7 @@ static bool has_pass(struct router *r, const struct http_req *q, struct page_vie
 }
 
 static void show_alone(struct router *r, struct httpd_req *req, const struct http_req *q,
-                 struct page_view *v)
+                       struct page_view *v)
 {
     v->lang = page_room_lang(r, q, v->def, &v->chosen);
     v->gzip = page_room_gzip(q);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "common/http/cookie.h"
+#include "common/http/request_headers.h"
 #include "router/calls/group_name.h"
 #include "router/calls/places.h"
 #include "router/calls/ticket.h"

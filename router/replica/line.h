@@ -12,7 +12,7 @@
 #include "common/base/bits512.h"
 #include "common/base/err.h"
 #include "common/base/map.h"
-#include "common/base/slab.h"
+#include "common/base/memory.h"
 #include "common/wire/msg_router_segment.h"
 
 struct line_block {

@@ -1,7 +1,7 @@
 /* client_gate.h: the client's address of a request, and the room in that address's limits. Shell
  * around limit.c: knows the configuration, the connections and the clock.
  *
- * The client may be one that a trusted proxy says it asks for (common/http/forwarded.h).
+ * The client may be one that a trusted proxy says it asks for (common/http/request_headers.h).
  *
  * A connection's tag is the limit_id of its other end; the lowest bit says that a trusted
  * proxy is there, so that each request has to be looked at. The limits hold for each
@@ -9,7 +9,7 @@
 #ifndef SEGQ_GATE_H
 #define SEGQ_GATE_H
 
-#include "common/http/forwarded.h"
+#include "common/http/request_headers.h"
 #include "common/net/net.h"
 #include "router/gate/limit.h"
 #include "router/gate/ticket_polls.h"

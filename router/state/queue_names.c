@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "common/config/near.h"
+#include "common/base/text.h"
 #include "router/flow/routes.h"
 #include "router/gate/gate_rules.h"
 #include "router/state/router.h"

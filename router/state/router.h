@@ -7,9 +7,9 @@
 #ifndef SEGQ_ROUTER_H
 #define SEGQ_ROUTER_H
 
-#include "common/base/arena.h"
 #include "common/base/list.h"
 #include "common/base/log.h"
+#include "common/base/memory.h"
 #include "common/base/metrics.h"
 #include "common/http/httpd.h"
 #include "common/net/rpc.h"

@@ -10,7 +10,7 @@
 #include "common/json/json_point.h"
 #include "common/json/json_scan.h"
 #include "common/task/call.h"
-#include "common/task/queue_name.h"
+#include "common/task/rules.h"
 #include "common/task/sha256.h"
 
 #define HASH     HMAC256_BYTES

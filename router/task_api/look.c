@@ -10,7 +10,6 @@
 #include "common/http/problem.h"
 #include "common/json/json_scan.h"
 #include "common/task/call.h"
-#include "common/task/payload.h"
 #include "common/task/state.h"
 #include "common/task/url.h"
 #include "router/api/json_out.h"

@@ -7,10 +7,10 @@
 
 #include "common/base/text.h"
 #include "common/http/http_scan.h"
-#include "common/task/queue_name.h"
-#include "common/ticket/task_token.h"
 #include "common/submit/body.h"
-#include "common/submit/schedule_body.h"
+#include "common/submit/submission.h"
+#include "common/task/rules.h"
+#include "common/ticket/task_token.h"
 
 #define M(m) (1u << (m))
 #define READ (M(HTTP_GET) | M(HTTP_HEAD))

@@ -7,7 +7,7 @@
 
 #include "common/base/err.h"
 #include "common/base/text.h"
-#include "common/task/queue_name.h"
+#include "common/task/rules.h"
 
 void pools_init(struct pools *t)
 {

@@ -4,8 +4,8 @@
 #ifndef SEGQ_TASK_API_POOLS_H
 #define SEGQ_TASK_API_POOLS_H
 
-#include "common/base/arena.h"
 #include "common/base/map.h"
+#include "common/base/memory.h"
 #include "common/wire/msg.h"
 
 struct task_way { /* to a partition */

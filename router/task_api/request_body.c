@@ -10,8 +10,7 @@
 #include "common/submit/body.h"
 #include "common/submit/submission.h"
 #include "common/task/call.h"
-#include "common/task/payload.h"
-#include "common/task/queue_name.h"
+#include "common/task/rules.h"
 #include "router/api/json_out.h"
 
 /* A number as JSON has it. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/task/call.h"
-#include "common/task/queue_name.h"
+#include "common/task/rules.h"
 
 /* ---- tenants ------------------------------------------------------------------------------ */
 

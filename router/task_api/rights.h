@@ -13,7 +13,7 @@
 #include "common/base/err.h"
 #include "common/http/http.h"
 #include "common/submit/body.h"
-#include "common/task/queue_name.h"
+#include "common/task/rules.h"
 #include "router/gate/signed_claim.h"
 
 /* Tokens of tenants: a row of the file of servers' tokens (rights.h) that has more words,

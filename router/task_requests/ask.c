@@ -4,7 +4,7 @@
 #include <sodium.h>
 #include <string.h>
 
-#include "common/task/queue_name.h"
+#include "common/task/rules.h"
 #include "router/task_requests/progress.h"
 
 static void answered(struct ask *a, int code, const struct msg *m)

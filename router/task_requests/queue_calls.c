@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "common/submit/schedule_body.h"
+#include "common/submit/submission.h"
 #include "router/api/json_out.h"
 #include "router/state/router.h"
 #include "router/task_api/answer.h"

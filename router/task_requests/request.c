@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/submit/body.h"
-#include "common/task/queue_name.h"
+#include "common/task/rules.h"
 #include "common/ticket/task_token.h"
 #include "router/state/router.h"
 #include "router/task_api/request_body.h"

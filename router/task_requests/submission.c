@@ -6,7 +6,6 @@
 
 #include "common/json/json_point.h"
 #include "common/task/call.h"
-#include "common/task/payload.h"
 #include "common/wire/codec.h"
 #include "router/task_api/request_body.h"
 

@@ -9,7 +9,7 @@
 #define SUBMIT_ROOM 8 /* ends of a row's texts */
 /* *bytes: what the task carries: its payload, or the form of its call, in t->form. NULL: it may be
  * asked; else a sentence, which may be e's. w: of the queue; NULL: none is known. A payload that is no JSON is
- * b->payload then, in its form (common/task/payload.h), in t->form. */
+ * b->payload then, in its form (common/task/call.h), in t->form. */
 const char *submit_unfit(struct tasking *t, const struct task_way *w, struct task_body *b,
                          struct slice *bytes, enum api_problem *p, struct body_error *e);
 /* Behind it: b->cost of a call as its endpoint's rule has it, where none is named. NULL, or why it may not be

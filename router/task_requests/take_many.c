@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/task/queue_name.h"
+#include "common/task/rules.h"
 #include "router/state/router.h"
 #include "router/task_api/request_body.h"
 #include "router/task_requests/ask.h"

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "common/submit/callback.h"
-#include "common/task/payload.h"
-#include "common/task/queue_name.h"
+#include "common/task/call.h"
+#include "common/task/rules.h"
 #include "router/state/router.h"
 #include "router/task_requests/ask.h"
 #include "router/task_requests/call.h"

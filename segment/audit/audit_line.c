@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/text.h"
-#include "common/trail/trail_line.h"
+#include "common/trail/trail_files.h"
 
 const char *audit_kind_name(enum audit_kind k)
 {
@@ -32,7 +32,7 @@ static const char *kind_why(enum audit_kind k)
 /* ---- members --------------------------------------------------------------------- */
 
 static inline __attribute__((always_inline)) void put_str(struct jline *o, const char *key,
-                                                          const char *s)
+                            const char *s)
 {
     if (s != NULL)
         jline_text(o, key, s, strnlen(s, NAME_MAX_LEN));

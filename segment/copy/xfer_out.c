@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/wire/frame.h"
+#include "common/wire/codec.h"
 
 #define FENCE_AT   512u /* touches left: few enough for a short fence */
 #define MAX_ROUNDS 8u   /* fence then, however busy the segment is */

@@ -11,7 +11,7 @@
 #define SEGQ_BLOCK_H
 
 #include "common/base/bits512.h"
-#include "common/base/slab.h"
+#include "common/base/memory.h"
 
 #define BLOCK_SLOTS BITS512_N
 #define BLOCK_SHIFT BITS512_SHIFT

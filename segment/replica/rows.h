@@ -7,7 +7,7 @@
 #ifndef SEGQ_SEG_REPLICA_ROWS_H
 #define SEGQ_SEG_REPLICA_ROWS_H
 
-#include "common/base/arena.h"
+#include "common/base/memory.h"
 #include "common/wire/msg.h"
 #include "segment/core/state.h"
 

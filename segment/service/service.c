@@ -7,7 +7,6 @@
 
 #include "common/node/node_peers.h"
 #include "common/wire/codec.h"
-#include "common/wire/frame.h"
 #include "common/wire/msg.h"
 #include "segment/service/metrics.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/recur/date.h"
+#include "common/recur/cron.h"
 
 const char *call_class_word(enum call_class c)
 {

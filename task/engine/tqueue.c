@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/task/queue_name.h"
+#include "common/task/rules.h"
 #include "task/engine/look.h"
 
 static uint64_t hash_text(const struct engine *e, const char *p, uint32_t n)

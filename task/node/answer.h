@@ -2,7 +2,7 @@
 #ifndef SEGQ_TASKTAB_ANSWER_H
 #define SEGQ_TASKTAB_ANSWER_H
 
-#include "common/wire/frame.h"
+#include "common/wire/codec.h"
 #include "task/engine/look.h"
 #include "task/node/state.h"
 

@@ -5,7 +5,7 @@
 
 #include "common/base/err.h"
 #include "common/task/call.h"
-#include "common/task/queue_name.h"
+#include "common/task/rules.h"
 #include "common/task/window.h"
 #include "task/calls/calls.h"
 #include "task/engine/change.h"

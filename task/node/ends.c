@@ -8,7 +8,7 @@
 
 #include "common/base/err.h"
 #include "common/base/log.h"
-#include "common/trail/trail_line.h"
+#include "common/trail/trail_files.h"
 #include "task/engine/look.h"
 #include "task/node/state.h"
 

@@ -4,7 +4,7 @@
 #ifndef SEGQ_TASKTAB_SUBMISSIONS_H
 #define SEGQ_TASKTAB_SUBMISSIONS_H
 
-#include "common/base/arena.h"
+#include "common/base/memory.h"
 #include "task/node/state.h"
 
 /* Delays run from the end of the millisecond in which they came: a partition's clock shows the

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "common/submit/submission.h"
 #include "common/task/rules.h"
-#include "common/submit/schedule_body.h"
 #include "common/wire/codec.h"
 
 static struct task_schedule *find(const struct schedules *s, const struct msg_task_schedule *q)

@@ -16,7 +16,7 @@
 #ifndef SEGQ_TASK_SCHEDULES_H
 #define SEGQ_TASK_SCHEDULES_H
 
-#include "common/base/arena.h"
+#include "common/base/memory.h"
 #include "common/base/metrics.h"
 #include "common/wire/msg.h"
 #include "task/store/record.h"

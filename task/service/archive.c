@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/trail/trail_line.h"
+#include "common/trail/trail_files.h"
 #include "task/node/ends.h"
 
 struct archive {

@@ -9,7 +9,7 @@
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/task/call.h"
-#include "common/task/queue_name.h"
+#include "common/task/rules.h"
 #include "common/task/url.h"
 #include "task/node/table.h"
 

@@ -12,7 +12,7 @@
 #include "common/node/node_peers.h"
 #include "common/recur/zones.h"
 #include "common/task/call.h"
-#include "common/task/queue_name.h"
+#include "common/task/rules.h"
 #include "common/task/url.h"
 #include "task/bodies/answers.h"
 #include "task/bodies/body_files.h"

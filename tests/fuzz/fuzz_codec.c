@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "common/wire/codec.h"
-#include "common/wire/frame.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/base/err.h"
-#include "common/http/forwarded.h"
+#include "common/http/request_headers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

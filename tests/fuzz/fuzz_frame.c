@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/wire/frame.h"
+#include "common/wire/codec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/http/cookie.h"
+#include "common/http/request_headers.h"
 #include "tests/lib/http_compare.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -9,7 +9,6 @@
 #include "common/task/call.h"
 #include "common/ticket/task_token.h"
 #include "common/wire/codec.h"
-#include "common/wire/frame.h"
 #include "common/wire/msg.h"
 #include "tests/lib/fuzz_bytes.h"
 #include "tests/lib/tabrig.h"

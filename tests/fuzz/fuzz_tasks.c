@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/ticket/task_token.h"
 #include "common/submit/body.h"
+#include "common/submit/submission.h"
+#include "common/ticket/task_token.h"
 #include "router/task_api/path.h"
 #include "router/task_api/rights.h"
-#include "common/submit/schedule_body.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #ifndef SEGQ_TESTS_MOVEASKS_H
 #define SEGQ_TESTS_MOVEASKS_H
 
-#include "common/task/queue_name.h"
+#include "common/task/rules.h"
 #include "common/wire/codec.h"
 #include "tests/lib/movelarge.h"
 

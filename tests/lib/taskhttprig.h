@@ -6,7 +6,7 @@
 #include <sodium.h>
 
 #include "common/task/call.h"
-#include "common/task/queue_name.h"
+#include "common/task/rules.h"
 #include "common/task/sha256.h"
 #include "common/task/state.h"
 #include "router/task_requests/ask.h"

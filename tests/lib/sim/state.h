@@ -2,9 +2,9 @@
 #ifndef SEGQ_SIM_STATE_H
 #define SEGQ_SIM_STATE_H
 
-#include "common/base/arena.h"
 #include "common/base/buf.h"
 #include "common/base/map.h"
+#include "common/base/memory.h"
 #include "common/base/rng.h"
 #include "queuemng/store/store.h"
 #include "router/flow/flow.h"

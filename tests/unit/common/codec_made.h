@@ -6,13 +6,14 @@
 
 #include <string.h>
 
-#include "common/base/arena.h"
+#include "common/base/memory.h"
 #include "common/base/rng.h"
-#include "common/wire/codec_batches.h"
+#include "common/wire/codec.h"
+#include "common/wire/columns.h"
 #include "common/wire/codec_records.h"
 #include "common/wire/codec_tasks.h"
-#include "common/wire/number.h"
 #include "common/wire/replica_bytes.h"
+#include "common/wire/wire_in.h"
 
 #define PART_ROWS 40   /* of an array of messages, and inside one */
 #define TEXT_MOST 1000

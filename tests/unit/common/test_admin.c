@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "common/http/admin.h"
-#include "common/http/cookie.h"
+#include "common/http/request_headers.h"
 #include "common/net/net.h"
 #include "common/supervisor/program.h"
 

@@ -1,5 +1,5 @@
 /* test_arena.c: zeroed, aligned, disjoint; reset keeps one chunk. */
-#include "common/base/arena.h"
+#include "common/base/memory.h"
 
 #include "tests/lib/criterion.h"
 #include <string.h>

@@ -2,7 +2,7 @@
  * themselves are in test_spawn.c, the decisions in test_supervise.c, the whole in
  * tests/sys/sys_child_restart.sh. */
 #include "common/supervisor/cluster_args.h"
-#include "common/supervisor/cluster_status.h"
+#include "common/supervisor/cluster_child.h"
 
 #include "tests/lib/criterion.h"
 #include <stdio.h>

@@ -9,7 +9,6 @@
 #include "common/base/text.h"
 #include "common/wire/codec.h"
 #include "common/wire/fields_in.h"
-#include "common/wire/frame.h"
 #include "proto/router_segment.pb-c.h"
 #include "tests/lib/quiet.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/http/cookie.h"
+#include "common/http/request_headers.h"
 
 /* All values of segq_pass in a request with these field lines, with "|" behind each. */
 static const char *found(const char *lines)

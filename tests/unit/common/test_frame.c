@@ -3,7 +3,7 @@
 #include "tests/lib/criterion.h"
 #include <string.h>
 
-#include "common/wire/frame.h"
+#include "common/wire/codec.h"
 
 static size_t build(uint8_t *out, uint16_t type, uint64_t rid, const char *body)
 {

@@ -1,5 +1,5 @@
 /* test_preview.c: the right to look at the waiting page's states. */
-#include "common/ticket/preview.h"
+#include "common/ticket/keys.h"
 
 #include "tests/lib/criterion.h"
 #include <sodium.h>

@@ -6,8 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "common/base/memory.h"
 #include "common/base/rng.h"
-#include "common/base/slab.h"
 
 #define PIECE 576u
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/config/near.h"
+#include "common/base/text.h"
 #include "queuemng/ctl/commands.h"
 #include "queuemng/ctl/options.h"
 #include "queuemng/ctl/request.h"

@@ -1,7 +1,7 @@
 /* test_mng_tasks.c: pools of task queues, their partitions, and the nodes that have them. */
 #include "tests/lib/pooltest.h"
 
-#include "common/task/queue_name.h"
+#include "common/task/rules.h"
 #include "queuemng/core/orders.h"
 #include "queuemng/core/task_view.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/submit/schedule_body.h"
+#include "common/submit/submission.h"
 #include "common/wire/codec.h"
 #include "tests/lib/criterion.h"
 

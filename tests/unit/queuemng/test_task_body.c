@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/task/call.h"
-#include "common/task/payload.h"
 #include "tests/lib/criterion.h"
 
 static struct call_span span(const char *s)

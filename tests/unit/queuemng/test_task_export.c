@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "common/task/call.h"
-#include "common/task/payload.h"
 #include "tests/lib/criterion.h"
 
 static const struct token_key key = { .mac = { 7 } };

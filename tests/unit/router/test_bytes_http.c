@@ -1,6 +1,6 @@
 /* test_bytes_http.c: payloads and results that are no JSON, through a whole router: in base64, or as the body of a
  * submission, with its members in the query. */
-#include "common/task/payload.h"
+#include "common/task/call.h"
 #include "tests/lib/taskhttprig.h"
 
 TestSuite(bytes_http, .init = set_up, .fini = tear_down, .timeout = 60);

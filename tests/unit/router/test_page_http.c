@@ -4,8 +4,8 @@
 
 #include <sodium.h>
 
+#include "common/ticket/keys.h"
 #include "common/ticket/pass.h"
-#include "common/ticket/preview.h"
 
 static struct pass_key signer;
 
@@ -26,7 +26,7 @@ TestSuite(page_http, .init = set_up, .fini = teardown, .timeout = 60);
 
 /* Asks, waits for the answer, returns its status. */
 static int fetch_page(const char *method, const char *path, const char *fields,
-                 const char *form)
+                      const char *form)
 {
     n_got = 0;
     got[0] = '\0';

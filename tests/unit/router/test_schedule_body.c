@@ -5,7 +5,7 @@
 #include "tests/lib/criterion.h"
 #include <string.h>
 
-#include "common/submit/schedule_body.h"
+#include "common/submit/submission.h"
 #include "router/task_api/path.h"
 
 #define MAY (WITH(PAYLOAD) | WITH(KEY) | WITH(PATH) | WITH(LABELS))

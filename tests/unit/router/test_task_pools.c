@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/task/queue_name.h"
+#include "common/task/rules.h"
 
 static struct pools t;
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "common/base/rng.h"
-#include "common/trail/trail_line.h"
+#include "common/trail/trail_files.h"
 #include "segment/audit/audit.h"
 
 #define DAY_MS 86400000ll

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "common/base/rng.h"
-#include "common/trail/trail_line.h"
+#include "common/trail/trail_files.h"
 #include "segment/audit/audit_line.h"
 
 static char line[AUDIT_LINE_MAX + 1];

@@ -1,6 +1,6 @@
 /* test_queue_name.c: which names queues may have, what patterns match, and shares that no
  * release may change: they were computed by another program. */
-#include "common/task/queue_name.h"
+#include "common/task/rules.h"
 
 #include "tests/lib/criterion.h"
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "common/base/err.h"
 #include "common/base/log.h"
 #include "common/base/rng.h"
-#include "common/submit/schedule_body.h"
+#include "common/submit/submission.h"
 #include "common/wire/codec.h"
 
 #define TASKS 4000

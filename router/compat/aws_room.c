@@ -119,7 +119,9 @@ bool aws_served(struct aws_line *l, const struct routes *r, const struct replica
         uint64_t n;
 
         note_open(l, r, q, now_ms);
-        if (look(l, r, known, q, now_ms, &n)) {
+        if (!look(l, r, known, q, now_ms, &n)) {
+            *l = (struct aws_line){ .queue = q->map.id }; /* an older manager leads: the next numbers are other ones */
+        } else {
             l->served = u64_max(l->served, n);
             l->looked_ms = now_ms;
         }

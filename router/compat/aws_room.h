@@ -31,7 +31,7 @@ uint64_t aws_number(const struct routes *r, const struct route_queue *q, const s
 
 struct aws_line { /* memory of a queue's line */
     queue_id queue;
-    uint64_t served; /* never falls */
+    uint64_t served; /* never falls, while the map tells numbers */
     uint64_t open;   /* sum of the segments that were open when it was looked at last, */
     msec_t open_ms;  /* and since when, or before, they are the only ones */
     msec_t looked_ms;

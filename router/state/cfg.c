@@ -359,7 +359,8 @@ static int check_groups(const struct cfg_list *groups, struct err *e)
     return rc;
 }
 
-static int check_aws_events(const struct cfg_list *events, struct err *e)
+/* fresh: replica_fresh. */
+static int check_aws_events(const struct cfg_list *events, int64_t fresh, struct err *e)
 {
     const struct cfg_aws_event *v = events->v;
 
@@ -376,6 +377,9 @@ static int check_aws_events(const struct cfg_list *events, struct err *e)
             else if (strcmp(v[k].queue, v[i].queue) == 0)
                 return err_set(e, SQ_EINVAL, "aws_events: queue \"%s\" is there twice", v[i].queue);
     }
+    if (events->n > 0 && fresh == 0)
+        return err_set(e, SQ_EINVAL, "aws_events: the number that is served comes from what segment nodes push: "
+                       "replica_fresh must not be 0");
     return 0;
 }
 
@@ -410,7 +414,7 @@ int router_cfg_check(const void *cfg, struct err *e)
     if (rc == 0)
         rc = check_groups(&c->groups, e);
     if (rc == 0)
-        rc = check_aws_events(&c->aws_events, e);
+        rc = check_aws_events(&c->aws_events, c->replica_fresh, e);
     if (rc == 0 && !is_field_name(c->gate_subject_header))
         rc = err_set(e, SQ_EINVAL, "gate_subject_header: \"%.64s\" is not a valid header "
                                    "name",

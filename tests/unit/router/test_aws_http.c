@@ -142,3 +142,30 @@ Test(aws_http, too_many_questions_cost_no_place)
     cr_expect_eq(call_with("POST", "/assign_queue_num", JSON, "{\"event_id\":\"Sample\"}"), 429);
     cr_expect_eq(w.appends, 1);
 }
+
+Test(aws_http, what_the_configuration_may_not_say)
+{
+    struct cfg_aws_event v[2] = { event, event };
+    struct err e = { 0 };
+
+    cr_expect_eq(router_cfg_check(&w.cfg, &e), 0, "%s", e.text);
+    w.cfg.aws_events = (struct cfg_list){ v, 2 };
+    cr_expect_eq(router_cfg_check(&w.cfg, &e), SQ_EINVAL);
+    cr_expect_str_eq(e.text, "aws_events: event_id \"Sample\" is there twice");
+    v[1].event_id = (char *)(uintptr_t)"More";
+    cr_expect_eq(router_cfg_check(&w.cfg, &e), SQ_EINVAL);
+    cr_expect_str_eq(e.text, "aws_events: queue \"login\" is there twice");
+    v[1].queue = (char *)(uintptr_t)"a b";
+    cr_expect_eq(router_cfg_check(&w.cfg, &e), SQ_EINVAL);
+    cr_expect_str_eq(e.text, "aws_events: \"a b\" of \"More\" is not a valid queue name");
+    v[1].event_id = (char *)(uintptr_t)"a/b";
+    cr_expect_eq(router_cfg_check(&w.cfg, &e), SQ_EINVAL);
+    cr_expect_str_eq(e.text, "aws_events: event_id \"a/b\" must have letters, digits, . _ - alone");
+    w.cfg.aws_events.n = 1;
+    w.cfg.replica_fresh = 0; /* the counter would stand still for ever */
+    cr_expect_eq(router_cfg_check(&w.cfg, &e), SQ_EINVAL);
+    cr_expect_str_eq(e.text, "aws_events: the number that is served comes from what segment nodes push: replica_fresh "
+                             "must not be 0");
+    w.cfg.aws_events.n = 0;
+    cr_expect_eq(router_cfg_check(&w.cfg, &e), 0, "%s", e.text);
+}

@@ -236,6 +236,29 @@ Test(aws_room, a_map_without_ordinals_has_no_numbers)
     cr_expect_eq(aws_number(r, queue(), &(struct token){ .seg = 11, .number = 1 }), 0);
 }
 
+/* An older manager leads for a while; the next newer one gives other numbers (PROTOCOL 31). */
+Test(aws_room, numbers_that_are_given_anew_are_not_served_by_the_old_ones)
+{
+    uint64_t n;
+
+    said[0][0].bits = said[0][1].bits = said[1][0].bits = 0;
+    both();
+    (void)served();
+    both();
+    cr_expect_eq(served(), 23);
+    for (unsigned i = 0; i < 4; i++)
+        segs[i].base = 0;
+    alias.base = 0;
+    map(2);
+    now += AWS_LOOK_MS;
+    cr_expect_not(aws_served(&l, r, &known, queue(), OURS + now, &n), "none are told");
+    alias.base = 1;
+    segs[1].base = 5;
+    segs[2].base = 8;
+    map(3);
+    cr_expect_eq(served(), 10, "the next is 11");
+}
+
 Test(aws_room, another_queue_begins_anew)
 {
     uint64_t n;

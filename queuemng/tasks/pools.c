@@ -98,14 +98,26 @@ static bool routers_push(const struct def_turn *t)
     return t->push_contact != NULL && t->push_contact[0] != '\0';
 }
 
-/* Do routers of a queue with this definition call it as a push service? As router/task_requests/tasking.c. */
+static bool leads_to(const char *url, const char *host)
+{
+    struct url u;
+
+    return url_parse(&u, url) == NULL && strcasecmp(u.host, host) == 0;
+}
+
+/* Do routers of a queue with this definition call it as a push service? As router/task_requests/tasking.c: each of its
+ * targets is there. */
 static bool is_push(const char *match, const struct endpoint_def *x, const struct def_turn *t)
 {
     size_t n = t->queue != NULL ? strlen(t->queue) : 0;
-    struct url u;
+    const struct endpoint_target *v = x->targets.v;
+    bool is = routers_push(t) && strncmp(match, t->queue, n) == 0 && match[n] == '/';
 
-    return routers_push(t) && strncmp(match, t->queue, n) == 0 && match[n] == '/' && url_parse(&u, x->url) == NULL &&
-           strcasecmp(u.host, match + n + 1) == 0;
+    if (is && x->targets.n == 0)
+        return leads_to(x->url, match + n + 1);
+    for (size_t i = 0; is && i < x->targets.n; i++)
+        is = leads_to(v[i].url, match + n + 1);
+    return is;
 }
 
 /* NULL: its tasks are for workers. */

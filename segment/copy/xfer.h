@@ -22,6 +22,8 @@
 #define XFER_SUBJECT_MAX 1024
 #define XFER_CONTACT_MAX 256 /* half a MiB at most: fits into a frame */
 #define XFER_RELOC_MAX   (900u << 10) /* must fit into a frame */
+#define XFER_RECORD      44u          /* bytes of a record of the target's journal, without its text */
+#define XFER_RECORDS_MAX (62u << 20)  /* all that the target writes at its commit: they are one group (JGROUP_MAX) */
 #define XFER_MIN_LEFT_MS 5000         /* idle time that a moved ticket has at least */
 
 struct xfer_time { /* times of the segment that is moved, or moved into */

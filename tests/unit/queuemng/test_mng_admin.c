@@ -470,6 +470,27 @@ Test(admin, routers_that_push_to_nobody_are_warned_of)
     end(&g);
 }
 
+Test(admin, a_push_service_may_have_targets)
+{
+#define TARGETS(a, b) "{\"url\": \"\", \"targets\": [{\"url\": \"https://" a "/1\"}, {\"url\": \"https://" b "/2\"}]"
+    static const char pushes[] = "{\"turn_notice\": {\"push_contact\": \"mailto:a@b\"}}";
+    struct rig g;
+
+    g_endpoints = "[{\"name\": \"mailer\", \"url\": \"http://m/\"}]";
+    begin(&g, "[{\"name\": \"shop\", \"turn_notice\": {\"queue\": \"mailer\"}}]");
+    cr_assert_eq(ask(&g, "PUT", "/v1/admin/endpoints/p", TARGETS("p.example", "P.example") "}"), 201, "%s", text(&g, "detail"));
+    cr_assert_eq(ask(&g, "PUT", P "mailer/p.example", "{\"endpoint\": \"p\"}"), 201);
+    cr_assert_eq(ask(&g, "PATCH", Q "shop", pushes), 200);
+    cr_expect_null(json_object_get(g.j, "warning"));
+    cr_expect_eq(ask(&g, "DELETE", P "mailer/p.example", ""), 409);
+    cr_expect_eq(ask(&g, "PATCH", "/v1/admin/endpoints/p", "{" AUTH "}"), 400);
+    cr_expect_str_eq(text(&g, "detail"), "endpoint p: " REFUSED);
+    cr_expect_eq(ask(&g, "PATCH", "/v1/admin/endpoints/p", TARGETS("p.example", "q.example") "}"), 200, "%s", text(&g, "detail"));
+    cr_assert_eq(ask(&g, "PATCH", Q "shop", pushes), 200);
+    cr_expect_str_eq(text(&g, "warning"), NOBODY, "one of them is elsewhere");
+    end(&g);
+}
+
 /* The same of a pool that notifies: it is said before ends go untold, and a pause is not refused for it later. */
 Test(admin, an_endpoint_that_hears_of_the_ends_of_tasks_goes_only_with_final)
 {

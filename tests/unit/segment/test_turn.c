@@ -1,5 +1,7 @@
 /* test_turn.c: people who are told that they are let in: contacts beside tickets, what is said to
  * routers, and until when (segment/tickets/turn.h). */
+#include "common/journal/format.h"
+#include "segment/core/location.h"
 #include "tests/lib/segtape.h"
 
 static struct heard {
@@ -544,4 +546,59 @@ Test(turn, an_older_node_is_given_no_segment_with_long_ones)
     cr_assert(moves(r, 3, CONTACT_SEALED_1), "%s", heard.why);
     cr_expect_eq(count(r).contacts, LONG);
     rig_free(r);
+}
+
+/* As two full nodes make it, one after the other, by moves to a third. What is written at a commit is one group of the
+ * target's journal: with more it would hold. */
+Test(turn, a_segment_with_more_than_a_journal_takes_at_once_stays)
+{
+    struct rig *r = two_nodes(40, 2);
+    struct contacts *all = &segtab_seg(r->t[1], 2)->b.contacts;
+    struct contact x = { .id = { 2, 1000 }, .n = CONTACT_SEALED_MAX, .sealed = (uint8_t *)(uintptr_t)of_bytes(CONTACT_SEALED_MAX) };
+    uint64_t most = XFER_RECORDS_MAX - XFER_RECORD - 1000;
+
+    for (; all->bytes + (all->n + 1ull) * XFER_RECORD + x.n < most; x.id.number++)
+        cr_assert_eq(contacts_put(all, &x), 0);
+    cr_assert_eq(contacts_put(all, &x), 0);
+    cr_assert_eq((x.id.number++, contacts_put(all, &x)), 0);
+    cr_assert_not(moves(r, 1, 0));
+    cr_expect_str_eq(heard.why, "its contacts, subjects and passes are more than a journal takes at once: wait until it is shorter");
+    cr_expect_eq(rig_poll(r, 1, 2, 0).state, PLACE_WAITING, "where they were");
+    rig_free(r);
+}
+
+Test(turn, names_count_likewise)
+{
+    struct rig *r = two_nodes(40, 2);
+    struct subjects *all = &segtab_seg(r->t[1], 2)->b.subjects;
+    struct subject x = { .id = { 2, 1000 }, .len = SUBJECT_TEXT_MAX, .text = (char *)(uintptr_t)of_bytes(SUBJECT_TEXT_MAX) };
+
+    x.text[0] = 'u';
+    for (uint64_t n = 0; n < XFER_RECORDS_MAX; n += XFER_RECORD + x.len, x.id.number++, x.hash++)
+        cr_assert_eq(subjects_add(all, &x), 0);
+    cr_assert_not(moves(r, 1, 0));
+    cr_expect_str_eq(heard.why, "its contacts, subjects and passes are more than a journal takes at once: wait until it is shorter");
+    rig_free(r);
+}
+
+_Static_assert(XFER_RECORDS_MAX + (1u << 20) < JGROUP_MAX, "a commit fits into a group, and a turn beside it");
+
+/* The longest numbers: a record is no longer than a move reckons. */
+Test(turn, records_are_as_long_as_moves_reckon)
+{
+    struct jrec r = { .kind = JREC_SUBJECT, .seg = (1ull << 49) - 1 };
+    struct buf b;
+
+    r.subject = (struct jrec_subject){ .id = { (1ull << 49) - 1, UINT32_MAX }, .issued_s = UINT32_MAX, .client = CLIENT_NCLASSES - 1,
+                                       .hash = UINT64_MAX, .text = { of_bytes(SUBJECT_TEXT_MAX), SUBJECT_TEXT_MAX } };
+    buf_init(&b);
+    jrec_encode(&r, &b);
+    cr_expect_leq(JRECORD_BYTES + b.len, XFER_RECORD + SUBJECT_TEXT_MAX);
+    buf_reset(&b);
+    r = (struct jrec){ .kind = JREC_CONTACT, .seg = (1ull << 49) - 1 };
+    r.contact = (struct jrec_contact){ .id = { (1ull << 49) - 1, UINT32_MAX }, .said = 3, .claim_ms = UINT32_MAX,
+                                       .sealed = { of_bytes(CONTACT_SEALED_MAX), CONTACT_SEALED_MAX } };
+    jrec_encode(&r, &b);
+    cr_expect_leq(JRECORD_BYTES + b.len, XFER_RECORD + CONTACT_SEALED_MAX);
+    buf_fini(&b);
 }

@@ -22,6 +22,7 @@ struct listen_bit {
 };
 
 #define CHAIN_MOST 4 /* bits of a chain, on average */
+#define TICKET_LISTENERS_MAX 1024 /* at a router: they are of one chain, which each that leaves looks through */
 
 /* Bits of a name, and chains by number, to find who listens to one: a chain's bits are in falling order
  * of their places, so that nobody is found twice while listeners are removed. */
@@ -166,6 +167,16 @@ static void unchain_bit(struct listen_name *n, uint32_t at)
     set_next(n, n->bit[at].number, before, n->bit[at].next);
 }
 
+/* May one more listen to this ticket? */
+static bool has_room(const struct listen_name *n, uint32_t number)
+{
+    uint32_t same = 0;
+
+    for (uint32_t i = *chain_of(n, number); i != 0; i = n->bit[i - 1].next)
+        same += n->bit[i - 1].number == number;
+    return same < TICKET_LISTENERS_MAX;
+}
+
 /* Without memory chains are longer. */
 static void more_chains(struct listen_name *n)
 {
@@ -191,7 +202,7 @@ bool listeners_add(struct listeners *l, struct listen_ticket *x, const struct to
         return false;
     if (l->n == 0)
         l->now_slot = now_ms / LISTEN_SLOT_MS;
-    if (!GROW(n->bit, n->n, n->cap, 4)) {
+    if (!has_room(n, t->number) || !GROW(n->bit, n->n, n->cap, 4)) {
         name_give(l, n);
         return false;
     }

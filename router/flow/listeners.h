@@ -63,7 +63,7 @@ enum listen_todo { LISTEN_LOOK, LISTEN_BEAT };
 void listeners_init(struct listeners *l);
 void listeners_fini(struct listeners *l); /* all were removed */
 
-/* A listener whose ticket has just been looked at, by its node. False: no memory. */
+/* A listener whose ticket has just been looked at, by its node. False: no memory, or very many listen to it. */
 SQ_CHECK bool listeners_add(struct listeners *l, struct listen_ticket *x, const struct token *t,
                             msec_t now_ms);
 void listeners_remove(struct listeners *l, struct listen_ticket *x);

@@ -427,6 +427,21 @@ Test(listeners, a_crowd_does_not_slow_down_who_is_let_in)
     cr_expect_leq(ev_read_mono_us() - since_us, 2000000);
 }
 
+/* A token that is handed around: each who leaves would look through all others. */
+Test(listeners, so_many_listen_to_one_ticket_and_no_more)
+{
+    static struct listen_ticket many[1024], more;
+    struct token t = { .seg = NAME, .number = 5 }, other = { .seg = NAME, .number = 6 };
+
+    for (uint32_t i = 0; i < ARRAY_LEN(many); i++)
+        cr_assert(listeners_add(&all, &many[i], &t, T0));
+    cr_expect_not(listeners_add(&all, &more, &t, T0));
+    cr_expect(listeners_add(&all, &more, &other, T0));
+    listeners_remove(&all, &more);
+    listeners_remove(&all, &many[7]);
+    cr_expect(listeners_add(&all, &more, &t, T0));
+}
+
 /* All of them are told by one word, and leave, or stay. */
 Test(listeners, a_crowd_of_one_ticket_is_told_one_by_one)
 {

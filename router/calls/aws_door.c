@@ -264,16 +264,18 @@ static void dispatch(struct router *r, struct httpd_req *req, const struct http_
     }
 }
 
+void aws_route(const struct router *r, const struct http_req *q, struct api_req *a)
+{
+    if (r->cfg->aws_events.n == 0)
+        *a = (struct api_req){ .call = API_NO_PATH };
+    else if (!method_is(q, a))
+        a->call = API_BAD_METHOD;
+}
+
 void aws_start(struct router *r, struct httpd_req *req, const struct http_req *q, const struct api_req *a)
 {
     struct aws_call c;
 
-    if (!method_is(q, a)) {
-        if (!router_may_pass(r, req, LIMIT_BAD))
-            return;
-        api_bad_method(&r->ans, a->allow, router_request_id(r));
-        router_answer(r, req);
-    } else if (read_call(r, req, q, &c)) {
+    if (read_call(r, req, q, &c))
         dispatch(r, req, q, a, &c);
-    }
 }

@@ -14,7 +14,9 @@
 #include "router/api/request.h"
 #include "router/state/router.h"
 
-/* Answers, or begins a flow that will. a->call: of these. */
+/* Makes of a call that is none here (there are no events, or its method is another one) what it is. */
+void aws_route(const struct router *r, const struct http_req *q, struct api_req *a);
+/* Answers, or begins a flow that will. a->call: of these, after aws_route(). */
 void aws_start(struct router *r, struct httpd_req *req, const struct http_req *q, const struct api_req *a);
 
 #endif

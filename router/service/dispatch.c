@@ -212,8 +212,8 @@ static void serve(struct router *r, struct httpd_req *req, const struct http_req
         a->call = permit_call(q, a);
     if (SQ_UNLIKELY((r->tasking == NULL && api_is_of_tasks(a->call)) || a->call == API_COMPAT))
         a->call = API_NO_PATH;
-    if (SQ_UNLIKELY(api_is_of_aws(a->call)) && r->cfg->aws_events.n == 0)
-        *a = (struct api_req){ .call = API_NO_PATH };
+    if (SQ_UNLIKELY(api_is_of_aws(a->call)))
+        aws_route(r, q, a);
     lines = cors_lines(r->cors, q, a);
     httpd_set_lines(req, lines);
     assert(a->call < ARRAY_LEN(budget_of) && r->ans.status == 0);

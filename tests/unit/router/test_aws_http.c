@@ -138,6 +138,7 @@ Test(aws_http, too_many_questions_cost_no_place)
         refused += call("GET", "/serving_num?event_id=Sample", "") == 429;
     cr_expect_eq(refused, 2);
     limit_set(w.r->gate.limit, LIMIT_JOIN, 0.001, 1);
+    cr_expect_eq(call("OPTIONS", "/assign_queue_num", ""), 405, "a browser's question before it is no join");
     cr_expect_eq(call_with("POST", "/assign_queue_num", JSON, "{\"event_id\":\"Sample\"}"), 200);
     cr_expect_eq(call_with("POST", "/assign_queue_num", JSON, "{\"event_id\":\"Sample\"}"), 429);
     cr_expect_eq(w.appends, 1);

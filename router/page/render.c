@@ -312,6 +312,14 @@ void page_put_path(struct buf *b, const char *queue, const char *flag, const cha
     put_query_value(b, target, strlen(target));
 }
 
+void page_put_claim(struct buf *b, const char *claim, size_t n)
+{
+    if (n == 0)
+        return;
+    buf_str(b, "&claim=");
+    put_query_value(b, claim, n);
+}
+
 /* For browsers without scripts. A ticket comes with its cookie; without one the page may join. */
 static void set_refresh(const struct page *p, struct values *x, const struct page_view *v)
 {
@@ -326,10 +334,8 @@ static void set_refresh(const struct page *p, struct values *x, const struct pag
     buf_u64(&x->mem, s);
     buf_str(&x->mem, "; url=");
     page_put_path(&x->mem, v->queue, waits(v) ? "?r=1" : "", v->target);
-    if (v->claim_len > 0 && !waits(v)) {
-        buf_str(&x->mem, "&claim=");
-        put_query_value(&x->mem, v->claim, v->claim_len);
-    }
+    if (!waits(v))
+        page_put_claim(&x->mem, v->claim, v->claim_len);
     made(x, PS_refresh);
     page_put_filled(&p->lang[v->lang], &x->mem, PT_refresh, s);
     made(x, PS_refresh_s);

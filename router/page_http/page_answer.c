@@ -111,6 +111,15 @@ void page_send_back(struct router *r, const struct page_ask *a, const char *flag
     buf_str(b, "\r\n");
 }
 
+void page_send_anew(struct router *r, const struct page_ask *a)
+{
+    struct buf *b = see_other(r);
+
+    page_put_path(b, a->name, "", a->target);
+    page_put_claim(b, a->claim, a->claim_len);
+    buf_str(b, "\r\n");
+}
+
 /* 128 random bits; URL-safe for a form's member. */
 static void put_random(char out[RANDOM_LEN], int variant)
 {
@@ -317,9 +326,9 @@ static void gone(struct router *r, struct rflow *rf, const struct route_queue *q
 {
     const struct page_ask *a = rf->page;
 
-    if (rf->flow.reason == GONE_FINISHED) { /* visit is over: this is another one */
+    if (rf->flow.reason == GONE_FINISHED) {
         page_ticket_cookie(r, a, "", 0);
-        page_send_back(r, a, "");
+        page_send_anew(r, a);
     } else if (a->act == ACT_ENTER) {
         if (!a->other)
             page_ticket_cookie(r, a, rf->text, 0);

@@ -60,6 +60,8 @@ void page_pass_cookie(struct router *r, const struct page_ask *a, const struct r
 /* 303. Cookies are in r->ans.headers already. */
 void page_send_to(struct router *r, const char *target);
 void page_send_back(struct router *r, const struct page_ask *a, const char *flag);
+/* The visit is over, so this is another one: with the claim that it came with. */
+void page_send_anew(struct router *r, const struct page_ask *a);
 /* The page of a queue that is closed: why, and when to look again. */
 enum page_state page_of_closed(const struct route_queue *q, int64_t wall_ms,
                                uint32_t *retry_ms);

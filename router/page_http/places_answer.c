@@ -199,8 +199,8 @@ static void show_over(struct places_call *c)
         places_show(c->r, a, page_state_gone(why), 0);
         return;
     }
-    put_cookie(c->r, a, ""); /* visit is over: this is another one */
-    page_send_back(c->r, a, "");
+    put_cookie(c->r, a, "");
+    page_send_anew(c->r, a);
 }
 
 void places_answer(struct places_call *c, const struct rflow *rf)

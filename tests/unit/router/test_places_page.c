@@ -246,6 +246,15 @@ Test(places_page, a_claim_is_not_lost_while_a_queue_is_closed)
     cr_expect(has("url=/q/worlds?return=%2Fshop&amp;claim=eyJ"));
 }
 
+/* A link that is used again after the visit is for its lane again. */
+Test(places_page, a_claim_is_not_lost_with_a_visit_that_is_over)
+{
+    w.ends = GONE_FINISHED;
+    cr_expect_eq(ask("GET", at(claim("rides", "default", "")), places(41, 42), ""), 303);
+    cr_expect(has("segq_places=; Max-Age=0") && has("Location: /q/worlds?return=%2Fshop&claim=eyJ"), "%s", got);
+    cr_expect(has("Referrer-Policy: no-referrer"));
+}
+
 Test(places_page, each_place_counts_for_the_limits)
 {
     limit_set(w.r->gate.limit, LIMIT_POLL, 0.001, 3);

@@ -269,7 +269,8 @@ static int lane_said(const struct ctl *c, struct claim_said *said)
         return ctl_fail(CTL_USAGE, "--lane L says for which lane the claim is (--task ID: that it "
                                    "is for a task)");
     if (!all_queues(said, cfg_name_ok))
-        return ctl_fail(CTL_USAGE, "name each queue once: claim login shop, with blanks between them");
+        return ctl_fail(CTL_USAGE, "name each queue once, by small letters, digits, _ and -, with blanks between "
+                                   "them: claim login shop");
     if (said->more[0] != NULL && c->replaces != NULL)
         return ctl_fail(CTL_USAGE, "a claim that replaces a ticket (--replaces) is for that ticket's queue alone");
     said->lane = c->lane;

@@ -151,6 +151,7 @@ check "claim: no lane" exits 2 '--lane L' claim login
 check "claim: replaces no token" exits 2 'is not a token' claim login --lane vip --replaces 17-4
 check "claim: several queues, one twice" exits 2 'name each queue once' claim login shop login --lane vip
 check "claim: names with a comma" exits 2 'name each queue once' claim login,shop --lane vip
+check "claim: no name" exits 2 'small letters, digits, _ and -' claim Login --lane vip
 check "claim: one of several is replaced" exits 2 'queue alone' claim login shop --lane vip --replaces 17-4
 check "claim: no key" exits 2 'no key to sign with' claim login --lane vip
 check "claim: a time that is none" exits 2 '--ttl takes 1 to 86400 seconds' claim login --lane vip --ttl 5m

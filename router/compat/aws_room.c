@@ -55,8 +55,9 @@ uint64_t aws_number(const struct routes *r, const struct route_queue *q, const s
     return 0;
 }
 
-/* People of a segment that the manager has passed over are told that they are served: they are the
- * next as soon as it is back, and until then generate_token says that it is not yet their turn. */
+/* The manager may let in others before the people of that segment. Once it has, they are told that they
+ * are served: they are the next as soon as it is back, and until then generate_token says that it is not
+ * yet their turn. */
 static bool is_passed_over(const struct replicas *known, const struct route_name *n, msec_t now_ms)
 {
     return n->lost || replicas_is_passed_over(known, n->node, now_ms);
@@ -91,22 +92,28 @@ static bool has_waiting(const struct aws_line *l, const struct replicas *known, 
 static bool look(const struct aws_line *l, const struct routes *r, const struct replicas *known,
                  const struct route_queue *q, msec_t now_ms, uint64_t *served)
 {
-    uint64_t first = UINT64_MAX, last = 0; /* lowest that waits; highest that was given */
+    uint64_t first = UINT64_MAX, next = UINT64_MAX; /* lowest that waits; likewise, not passed over */
+    uint64_t last = 0; /* highest before which all of its segment are let in, or have left */
     struct route_name n;
     bool told = false;
 
     for (uint32_t i = 0; routes_name(r, q, 0, &i, &n);) {
         uint32_t number;
+        bool waits, passed;
 
         if (n.base == 0)
             continue;
         told = true;
-        if (!has_waiting(l, known, &n, &number))
-            last = u64_max(last, n.base + number - 1);
-        else if (!is_passed_over(known, &n, now_ms))
+        waits = has_waiting(l, known, &n, &number);
+        passed = waits && is_passed_over(known, &n, now_ms);
+        if (waits)
             first = u64_min(first, n.base + number);
+        if (waits && !passed)
+            next = u64_min(next, n.base + number);
+        if (number > 0 && !passed)
+            last = u64_max(last, n.base + number - 1);
     }
-    *served = first != UINT64_MAX ? first - 1 : last;
+    *served = first != UINT64_MAX ? u64_max(first - 1, u64_min(next - 1, last)) : last;
     return told;
 }
 

@@ -15,7 +15,6 @@
 #include "queuemng/ctl/rehearsal.h"
 #include "queuemng/ctl/request.h"
 #include "queuemng/ctl/tickets.h"
-#include "queuemng/ctl/token_file.h"
 #include "queuemng/ctl/where.h"
 #include "queuemng/ctl_measure/measure.h"
 #include "queuemng/ctl_view/answer_view.h"

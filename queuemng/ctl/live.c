@@ -20,7 +20,6 @@
 #include "queuemng/ctl_view/status_view.h"
 #include "queuemng/ctl_view/task_view.h"
 #include "queuemng/ctl_view/text.h"
-#include "queuemng/ctl_view/top_view.h"
 
 #define LINES_DEFAULT 24 /* lines of a terminal that does not say it */
 #define LINES_FREE    3  /* an error, and the end of its line */

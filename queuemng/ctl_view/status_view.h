@@ -1,4 +1,4 @@
-/* status_view.h: the cluster as text. Pure.
+/* status_view.h: the cluster as text: as a list, or on one screen. Pure.
  * In all views: members that are missing or of another type print as "-" or 0, so that a newer
  * or older queuemng is still shown. */
 #ifndef SEGQ_CTL_STATUS_VIEW_H
@@ -16,5 +16,11 @@ bool view_cluster(struct buf *b, const json_t *cluster, const char *queue, bool 
  * behind a blank line; an empty one has no lines. */
 void view_metrics_and_moves(struct buf *b, const json_t *doc);
 void view_tasks_of(struct buf *b, const json_t *doc);
+
+/* The whole cluster on one screen: totals, queues, nodes, routers, metrics, tasks.
+ * now: GET /v1/admin/live; then: an earlier one, which rates of change are counted from (NULL:
+ * there is none, they are "-"). lines: there is room for so many, the quietest queues are left
+ * out (0: any number). */
+void view_top(struct buf *b, const json_t *now, const json_t *then, size_t lines);
 
 #endif

@@ -10,7 +10,6 @@
 #include "queuemng/ctl_view/columns.h"
 #include "queuemng/ctl_view/status_view.h"
 #include "queuemng/ctl_view/task_view.h"
-#include "queuemng/ctl_view/top_view.h"
 #include "tests/lib/ctl_text.h"
 
 TestSuite(ctl_text, .init = text_begin, .fini = text_end);

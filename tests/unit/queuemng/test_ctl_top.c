@@ -4,7 +4,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "queuemng/ctl_view/top_view.h"
+#include "queuemng/ctl_view/status_view.h"
 
 static struct buf b;
 

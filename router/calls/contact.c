@@ -157,7 +157,7 @@ static bool find_way(struct router *r, struct httpd_req *req, const struct map_q
     bool pushed = of != NULL && of->push_contact[0] != '\0';
 
     c->text = put->contact;
-    if (put->contact.p[0] != '{')
+    if (put->contact.p[0] != '{' || of == NULL) /* a segment that this map has not yet: its turn decides */
         return true;
     c->way = pushed ? CONTACT_PUSHED : CONTACT_POSTED;
     return !pushed || may_be_pushed(r, req, of, put, &c->by_other);

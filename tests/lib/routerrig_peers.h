@@ -33,6 +33,7 @@ struct world {
     uint64_t last_reg_version;
     bool hold; /* the node does what it is asked, but never answers */
     bool sealed;
+    seg_id next_seg;     /* of a map: segments from here on are newer; 0: 100 */
     seg_id refused;      /* the node takes no joins to it; 0: none */
     uint64_t heir;       /* heir_hash of the last leave */
     uint32_t poll_ms;  /* that is told; 0 = 3000 */
@@ -133,7 +134,7 @@ static void send_map(uint64_t from, uint64_t version, uint8_t state, bool with_n
                                .epoch = w.map_epoch != 0 ? w.map_epoch : 1,
                                .from_version = from,
                                .version = version,
-                               .next_seg = 100,
+                               .next_seg = w.next_seg != 0 ? w.next_seg : 100,
                                .n_nodes = 1,
                                .n_queues = second_queue ? 2 : 1,
                                .nodes = &node,

@@ -256,6 +256,30 @@ Test(contact_http, a_subscription_of_an_older_router_is_posted_nowhere)
     cr_expect(w.turn.told && node.n == 1);
 }
 
+/* Its segment is newer than the router's map, which says neither whether its queue pushes, nor where. */
+Test(contact_http, before_its_queue_is_known_nobody_is_chosen)
+{
+    char newer[200], plain[CONTACT_PLAIN_MAX];
+
+    w.next_seg = 2;
+    routers_push();
+    w.next_seg = 0;
+    snprintf(newer, sizeof(newer), "%s/contact", ticket_path(42, 2));
+    n_got = 0;
+    got[0] = '\0';
+    say_with("PUT", newer, "", SUBSCRIPTION("push.example"));
+    UNTIL(w.r->flows.n > 0);
+    send_map(routes_version(w.r->routes), routes_version(w.r->routes) + 1, QUEUE_OPEN, true);
+    UNTIL((more(), whole(got) > 0));
+    cr_assert_str_eq(strtok(got + 9, " "), "204");
+    cr_expect_eq(contact_open(&w.r->keys, w.contact_bytes, w.contact.n_sealed, plain), 0);
+    cr_expect_eq(contact_way(plain), CONTACT_UNSAID);
+    turn(w.contact_bytes, w.contact.n_sealed, 1700000000000);
+    cr_expect(w.turn.told);
+    cr_assert_eq(node.n, 1);
+    cr_expect_str_eq(node.v[1].queue, "gen/push.example", "pushed, and not posted");
+}
+
 /* ---- a rolling change, and one of the secret ---------------------------------------------------------- */
 
 Test(contact_http, an_older_node_gets_no_long_one)

@@ -259,7 +259,8 @@ ctl key set ride/9 gold max_concurrent=1
 check "it has the limits of its pool: another one is refused" complains 'inherit: .* must be false'
 ctl key set ride/9 gold inherit=false max_concurrent=1
 ctl key resume ride/9 gold
-check_eq "it goes on, as it is limited" "$(first_key)" gold
+goes_on() { [ "$(first_key)" = gold ]; } # its node hears of it by the manager, which has just begun anew
+wait_for 10 "it goes on, as it is limited" goes_on
 check_eq "  and no more" "$(first_key)" ''
 ctl key list
 check "segqctl lists it" says '^ride/9 +gold +open +any +1 +1 +any$'

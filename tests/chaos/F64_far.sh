@@ -5,4 +5,4 @@
 
 far_up 80 --set router.request_timeout=4s
 for ms in 80 150 300; do far_row $ms ""; done
-far_row 150 "" --named
+for ms in 300 150; do far_row $ms "" --named; done

@@ -92,10 +92,10 @@ class Side:
 async def play(opts):
     """People come one after the other, to both sides by turns."""
     near, far = Side(opts.near, opts), Side(opts.far, opts)
-    tasks = []
+    tasks, began = [], time.time()
     for i in range(opts.people):
         side = (near, far)[i % 2]
-        body = {"subject": f"person-{i}"} if opts.named else None
+        body = {"subject": f"person-{began:.0f}-{i}"} if opts.named else None
         tasks.append(asyncio.create_task(side.listen(body) if i % 4 < 2 and opts.listen else side.poll(body)))
         await asyncio.sleep(opts.apart / 1000)
     await asyncio.gather(*tasks)

@@ -8,8 +8,17 @@
 # Ratios and times are judged where this machine is quiet, and else skipped: people beside the line
 # measure its noise, too.
 
+tcp() { # TCP of an ocean's links, as docs/regions.md advises
+    local m
+    for m in $MACHINES; do
+        on "$m" sysctl -qw net.ipv4.tcp_congestion_control=cubic net.ipv4.tcp_slow_start_after_idle=0
+        on "$m" ip route change "$NET.0/24" dev eth0 initcwnd 100 initrwnd 100 || true
+    done
+}
+
 far_up() {
     machines "m0@eu s0@eu s1@eu r0@eu r1@us"
+    tcp
     wide="$1 ms" # of the ocean, and its words
     sea "eu us" "delay=$1"
     shift
@@ -34,6 +43,7 @@ far_row() { # MS WORDS [options of far.py]
         wide="$ms ms$words"
         sea "eu us" "delay=$ms $words"
         phase "$row"
+        kill "$(pid_of r1.0)" # its links begin anew: TCP takes a way that grows for lost packets
         hold 11 # routers know the least way of the last five to ten seconds
     fi
     wait_for 30 "$row: both routers reach the line" ready r0 r1

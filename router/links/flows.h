@@ -7,6 +7,7 @@
 #ifndef SEGQ_ROUTER_FLOWS_H
 #define SEGQ_ROUTER_FLOWS_H
 
+#include "common/base/map.h"
 #include "common/wire/msg.h"
 #include "router/flow/flow.h"
 #include "router/state/node_links.h"
@@ -101,6 +102,7 @@ struct kind {         /* kind: place, append, drop, session, contact */
     struct list open; /* being collected, oldest first: all but the last one are full */
     struct list sent; /* oldest first */
     struct list late; /* joins that wait at the node: some of their batch, or a later one, have answers */
+    struct map by_rid; /* the late ones: request id -> batch */
 };
 
 struct seg_link {

@@ -259,17 +259,26 @@ void seg_batches_held(void *arg)
 
 /* ---- answers ------------------------------------------------------------------------- */
 
-static struct batch *take_of(struct list *l, uint64_t rid)
+/* While an owner hangs there are thousands of them a second, and others' words come meanwhile: each is found
+ * by its number. Without memory for that its rows are told that they are lost. */
+static void wait_late(struct seg_links *s, struct kind *k, struct batch *b)
 {
-    list_each (l, it) { /* nearly always the first */
-        struct batch *b = container_of(it, struct batch, in_list);
+    if (map_set_ptr(&k->by_rid, b->rid, b) < 0)
+        batch_lost(s, b);
+    else
+        list_push_back(&k->late, &b->in_list);
+}
 
-        if (b->rid == rid) {
-            list_remove(l, it);
-            return b;
-        }
-    }
-    return NULL;
+static struct batch *take_late(struct kind *k, uint64_t rid)
+{
+    struct batch *b = map_get_ptr(&k->by_rid, rid);
+
+    if (b == NULL)
+        return NULL;
+    assert(b->rid == rid);
+    map_del(&k->by_rid, rid);
+    list_remove(&k->late, &b->in_list);
+    return b;
 }
 
 static struct batch *take_sent(struct seg_link *l, enum flow_kind kind, uint64_t rid)
@@ -281,9 +290,9 @@ static struct batch *take_sent(struct seg_link *l, enum flow_kind kind, uint64_t
         list_remove(&k->sent, &b->in_list);
         if (b->rid == rid)
             return b;
-        list_push_back(&k->late, &b->in_list); /* a later one is answered: all of its rows wait */
+        wait_late(l->s, k, b); /* a later one is answered: all of its rows wait */
     }
-    return take_of(&k->late, rid);
+    return take_late(k, rid);
 }
 
 static enum flow_kind kind_of_answer(const struct msg *m)
@@ -377,7 +386,7 @@ int seg_batch_answer(struct seg_link *l, const struct msg *m, uint64_t rid)
     }
     b->left -= m->place_ans.n;
     if (b->left > 0 && l->n.ch != NULL)
-        list_push_back(&l->kind[kind].late, &b->in_list);
+        wait_late(l->s, &l->kind[kind], b);
     else
         batch_lost(l->s, b); /* mostly nobody: a row that has no answer, since another had two */
     return 0;
@@ -409,6 +418,7 @@ void seg_batches_lost(struct seg_link *l)
     for (int i = 0; i < SEG_KINDS; i++) { /* first out of reach, then told: they may ask again */
         move_all(&l->kind[i].sent, &all);
         move_all(&l->kind[i].late, &all);
+        map_fini(&l->kind[i].by_rid);
         move_all(&l->kind[i].open, &all);
     }
     list_each (&all, it) {

@@ -279,8 +279,14 @@ static void link_init(struct node_link *n)
     struct seg_link *l = container_of(n, struct seg_link, n);
 
     l->s = container_of(n->of, struct seg_links, nodes);
-    for (int i = 0; i < SEG_KINDS; i++)
-        list_init(&l->kind[i].open), list_init(&l->kind[i].sent), list_init(&l->kind[i].late);
+    for (int i = 0; i < SEG_KINDS; i++) {
+        struct kind *k = &l->kind[i];
+
+        list_init(&k->open);
+        list_init(&k->sent);
+        list_init(&k->late);
+        map_init(&k->by_rid, 0);
+    }
 }
 
 static const struct node_links_kind kind = {

@@ -91,6 +91,40 @@ Test(router_late, rows_are_answered_in_any_order)
     cr_expect_eq(w.r->flows.n, 0);
 }
 
+static void say_one(uint32_t i, uint64_t rid)
+{
+    struct msg m = { .type = MSG_APPEND_ANS, .append_ans = { 1, &w.late[i] } };
+
+    send_msg(w.seg_ch, &m, rid);
+}
+
+/* One owner hangs, and others do not: batches are found by their numbers, each once. */
+Test(router_late, batches_are_answered_in_any_order)
+{
+    static const uint8_t order[] = { 5, 0, 7, 2, 6, 1, 4, 3 };
+    uint64_t rid[ARRAY_LEN(order)];
+    struct seg_link *l;
+    char who[8];
+
+    for (uint32_t i = 0; i < ARRAY_LEN(order); i++) {
+        snprintf(who, sizeof(who), "p%u", i);
+        join_as(who);
+        UNTIL(w.n_late == i + 1);
+        rid[i] = w.late_rid;
+    }
+    for (uint32_t i = 0; i < ARRAY_LEN(order); i++)
+        say_one(order[i], rid[order[i]]);
+    for (uint32_t i = 0; i < ARRAY_LEN(order); i++)
+        told(w.late[i].position);
+    each_node_link (&w.r->segs->nodes, l)
+        cr_expect(l->kind[FLOW_JOIN].late.n == 0 && l->kind[FLOW_JOIN].by_rid.n == 0);
+    cr_expect_eq(w.r->counts.lost, 0);
+    join_as("last");
+    UNTIL(w.n_late == ARRAY_LEN(order) + 1);
+    say_one(3, rid[3]); /* it has its answer: that closes the link */
+    UNTIL(w.r->counts.lost == 1);
+}
+
 /* Two owners' words came in another order than the rows have; no row is left. */
 Test(router_late, a_whole_batch_may_come_late_and_in_any_order)
 {

@@ -3,7 +3,7 @@
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
-#include "segq.h"
+#include "segq_key.h"
 #include "segq_tasks.h"
 
 #include <curl/curl.h>
@@ -126,6 +126,24 @@ static void say_gone(const struct question *q, enum segq_state state, const char
         say_error(q, "api", why, 410, "ticket_gone", why, why);
 }
 
+/* A device's, by its name here. */
+static const struct segq_key *key_of(const char *name)
+{
+    static struct {
+        char name[32];
+        struct segq_key key;
+    } keys[64];
+    size_t i = 0;
+
+    pthread_mutex_lock(&lock);
+    while (keys[i].name[0] != '\0' && strcmp(keys[i].name, name) != 0)
+        i++;
+    if (keys[i].name[0] == '\0' && segq_key_open(&keys[i].key, NULL) == 0)
+        snprintf(keys[i].name, sizeof(keys[i].name), "%s", name);
+    pthread_mutex_unlock(&lock);
+    return &keys[i].key;
+}
+
 static struct segq *line_of(struct question *q, int polls_only, int tells)
 {
     struct segq_options o = { .routers = q->o->routers, .n_routers = q->o->n, .client = "game" };
@@ -135,6 +153,7 @@ static struct segq *line_of(struct question *q, int polls_only, int tells)
     o.polls_only = polls_only;
     o.token = text(q, "token")[0] != '\0' ? text(q, "token") : NULL;
     o.device = text(q, "device");
+    o.key = text(q, "key")[0] != '\0' ? key_of(text(q, "key")) : NULL;
     o.on_news = tells ? on_news : NULL;
     o.ctx = q;
     return segq_new(&o);

@@ -10,16 +10,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #ifdef _WIN32
 #include <windows.h>
-#else
-#include <time.h>
 #endif
 
 #define BODY_MAX    16384
 #define TOKEN_MAX   65
 #define DEVICE      "segq_device_"
 #define DEVICE_MAX  128
+#define NONCE_MAX   128
+#define JSON_MAX    1280 /* of a proof: an address is its longest member */
+#define PROOF_MAX   2304
+#define PROOFS      3 /* in a row, at most: the first may lack a nonce */
 #define WHY_MAX     64
 #define PASS_MAX    4096
 #define WORST_MS    30000
@@ -46,6 +49,10 @@ struct segq {
     int64_t told_ms;
     uint64_t random;
     struct segq_ticket ticket;
+    struct segq_key key;
+    int proves, proofs; /* the key is proved next; refusals that it had to mend, since the last ticket */
+    struct curl_slist proof_line; /* before `headers`, of a join */
+    char nonce[NONCE_MAX], proof[PROOF_MAX];
     char token[TOKEN_MAX], device[DEVICE_MAX], why[WHY_MAX], pass[PASS_MAX];
     char answer[BODY_MAX + 1];
     size_t n_answer;
@@ -219,27 +226,113 @@ static char *join_body(const struct segq_options *o)
     return body;
 }
 
+/* -1: there are none. */
+static int random_bytes(unsigned char *p, size_t n)
+{
+    FILE *f = fopen("/dev/urandom", "rb");
+    size_t got = f != NULL ? fread(p, 1, n, f) : 0;
+
+    if (f != NULL)
+        fclose(f);
+    return got == n ? 0 : -1;
+}
+
 /* A line that names this join, and that nobody guesses: if the answer is lost, the next try
  * finds its place. Where there are no random bytes: none. */
 static int add_key(struct curl_slist **headers)
 {
     char line[60] = "Idempotency-Key: ";
     unsigned char seed[16];
-    FILE *f = fopen("/dev/urandom", "rb");
-    size_t n = f != NULL ? fread(seed, 1, sizeof(seed), f) : 0;
     struct curl_slist *more;
 
-    if (f != NULL)
-        fclose(f);
-    if (n < sizeof(seed))
+    if (random_bytes(seed, sizeof(seed)) < 0)
         return 0;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < sizeof(seed); i++)
         sprintf(line + strlen(line), "%02x", seed[i]);
     more = curl_slist_append(*headers, line);
     if (more == NULL)
         return -1;
     *headers = more;
     return 0;
+}
+
+/* ---- proofs of a key: RFC 9449 ---- */
+
+/* Appends in URL-safe base64, without padding. */
+static char *put_b64(char *w, const void *data, size_t n)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    const unsigned char *p = data;
+
+    for (size_t i = 0; i < n; i += 3) {
+        unsigned v = (unsigned)p[i] << 16 | (i + 1 < n ? (unsigned)p[i + 1] << 8 : 0) |
+                     (i + 2 < n ? p[i + 2] : 0);
+
+        for (size_t k = 0; k < 4 && k < n - i + 1; k++)
+            *w++ = letters[v >> (18 - 6 * k) & 63];
+    }
+    *w = '\0';
+    return w;
+}
+
+/* What JSON has as it is. */
+static int is_plain(const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (text[i] <= ' ' || text[i] > '~' || text[i] == '"' || text[i] == '\\')
+            return 0;
+    return 1;
+}
+
+/* Its first part, which says the key. */
+static char *put_proof_head(char *w, const struct segq_key *k)
+{
+    char json[256], x[48], y[48];
+
+    put_b64(x, k->x, sizeof(k->x));
+    put_b64(y, k->y, sizeof(k->y));
+    return put_b64(w, json, (size_t)sprintf(json, "{\"typ\":\"dpop+jwt\",\"alg\":\"ES256\",\"jwk\":"
+                   "{\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":\"%s\",\"y\":\"%s\"}}", x, y));
+}
+
+/* The header for a POST to that address; -1: the key does not sign. */
+static int set_proof(struct segq *s, const char *url)
+{
+    unsigned char jti[12] = { 0 }, rs[64];
+    char json[JSON_MAX], id[20], *text = s->proof + sprintf(s->proof, "DPoP: "), *w;
+    int n;
+
+    random_bytes(jti, sizeof(jti)); /* segq does not look at it, nor at iat */
+    put_b64(id, jti, sizeof(jti));
+    n = snprintf(json, sizeof(json), "{\"htm\":\"POST\",\"htu\":\"%s\",\"iat\":%lld,\"jti\":\"%s\",\"nonce\":\"%s\"}",
+                 url, (long long)time(NULL), id, s->nonce);
+    if (n < 0 || (size_t)n >= sizeof(json) || !is_plain(url, strlen(url)))
+        return -1;
+    w = put_proof_head(text, &s->key);
+    *w++ = '.';
+    w = put_b64(w, json, (size_t)n);
+    if (s->key.sign(s->key.ctx, text, (size_t)(w - text), rs) != 0)
+        return -1;
+    *w++ = '.';
+    put_b64(w, rs, sizeof(rs));
+    return 0;
+}
+
+/* Whether the key mends this refusal: the cookie is ten minutes old, or not there; or the proof had
+ * an old nonce, or none. */
+static int may_prove(struct segq *s, long status)
+{
+    int joins = s->token[0] == '\0';
+    char code[WHY_MAX];
+
+    text_of(s->answer, "code", code, sizeof(code));
+    if (s->key.sign == NULL || s->proofs >= PROOFS ||
+        !((status == 401 && strcmp(code, "proof_required") == 0) ||
+          (status == 403 && strcmp(code, "other_device") == 0 && !joins && !s->proves)))
+        return 0;
+    s->proofs++;
+    s->proves = !joins;
+    return 1;
 }
 
 /* ---- requests ---- */
@@ -277,17 +370,38 @@ static int take_device(struct segq *s, const char *p, size_t n)
     return 0;
 }
 
-/* Of a join; or of a 503, when a ticket was rebound. */
+static void take_nonce(struct segq *s, const char *p, size_t n)
+{
+    while (n > 0 && (p[n - 1] == '\r' || p[n - 1] == '\n' || p[n - 1] == ' '))
+        n--;
+    if (n == 0 || n >= NONCE_MAX || !is_plain(p, n))
+        return;
+    memcpy(s->nonce, p, n);
+    s->nonce[n] = '\0';
+}
+
+/* Where its value begins; 0: it is another one. */
+static size_t value_at(const char *p, size_t n, const char *name)
+{
+    size_t at = strlen(name);
+
+    if (n <= at || !curl_strnequal(p, name, at))
+        return 0;
+    while (at < n && p[at] == ' ')
+        at++;
+    return at;
+}
+
+/* The cookie comes with a join; with a 503, when a ticket was rebound; with a proof. */
 static size_t on_head(char *p, size_t size, size_t n, void *arg)
 {
-    size_t at = sizeof("set-cookie:") - 1;
+    size_t at;
 
     n *= size;
-    if (n > at && curl_strnequal(p, "set-cookie:", at)) {
-        while (at < n && p[at] == ' ')
-            at++;
+    if ((at = value_at(p, n, "set-cookie:")) > 0)
         take_device(arg, p + at, n - at);
-    }
+    else if ((at = value_at(p, n, "dpop-nonce:")) > 0)
+        take_nonce(arg, p + at, n - at);
     return n;
 }
 
@@ -312,25 +426,38 @@ static void failed(struct segq *s, int64_t ms)
         s->state = SEGQ_LEFT; /* it is given up in time by itself */
 }
 
-static void set_target(struct segq *s)
+/* -1: the key does not sign. */
+static int set_target(struct segq *s)
 {
     char url[1024];
-    int joins = s->token[0] == '\0';
+    int joins = s->token[0] == '\0', signs = s->key.sign != NULL && (joins || s->proves);
 
     if (joins)
         snprintf(url, sizeof(url), "%s/v1/queues/%s/tickets", s->routers[s->router],
                  s->queue);
     else
         snprintf(url, sizeof(url), "%s/v1/tickets/%s%s", s->routers[s->router], s->token,
-                 s->listens ? "/events" : "");
+                 s->proves ? "/device" : s->listens ? "/events" : "");
+    if (signs && set_proof(s, url) < 0)
+        return -1;
     curl_easy_reset(s->easy);
     curl_easy_setopt(s->easy, CURLOPT_URL, url);
-    if (joins) {
-        curl_easy_setopt(s->easy, CURLOPT_POSTFIELDS, s->body);
-        curl_easy_setopt(s->easy, CURLOPT_HTTPHEADER, s->headers);
+    s->proof_line.data = s->proof;
+    s->proof_line.next = joins ? s->headers : NULL;
+    if (joins || signs) {
+        curl_easy_setopt(s->easy, CURLOPT_POSTFIELDS, joins ? s->body : "");
+        curl_easy_setopt(s->easy, CURLOPT_HTTPHEADER, signs ? &s->proof_line : s->headers);
     } else if (s->state == SEGQ_LEAVING) {
         curl_easy_setopt(s->easy, CURLOPT_CUSTOMREQUEST, "DELETE");
     }
+    return 0;
+}
+
+static void end(struct segq *s, enum segq_state state, const char *why)
+{
+    snprintf(s->why, sizeof(s->why), "%s", why);
+    s->state = state;
+    s->ticket.trouble = 0;
 }
 
 static void begin(struct segq *s)
@@ -341,11 +468,15 @@ static void begin(struct segq *s)
         return;
     }
     /* of a saved place a poll says more: a 404 from /events says nothing of it */
-    s->listens = s->state == SEGQ_WAITING && !s->polls_only && s->told_ms != 0 &&
+    s->listens = s->state == SEGQ_WAITING && !s->polls_only && !s->proves && s->told_ms != 0 &&
                  now_ms() >= s->deaf_ms;
     s->heard = 0;
     s->begun_ms = now_ms();
-    set_target(s);
+    if (set_target(s) < 0) {
+        end(s, SEGQ_REFUSED, "key_failed");
+        s->news = 1;
+        return;
+    }
     curl_easy_setopt(s->easy, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(s->easy, CURLOPT_WRITEDATA, s);
     curl_easy_setopt(s->easy, CURLOPT_HEADERFUNCTION, on_head);
@@ -369,18 +500,12 @@ static void begin(struct segq *s)
 
 /* ---- answers ---- */
 
-static void end(struct segq *s, enum segq_state state, const char *why)
-{
-    snprintf(s->why, sizeof(s->why), "%s", why);
-    s->state = state;
-    s->ticket.trouble = 0;
-}
-
 static void on_ticket(struct segq *s, const char *json)
 {
     char state[16];
 
     text_of(json, "token", s->token, sizeof(s->token));
+    s->proofs = 0;
     if (s->state == SEGQ_LEAVING) { /* of a join: now there is something to give back */
         s->tries = 0;
         later(s, 0);
@@ -518,6 +643,15 @@ static void done(struct segq *s, CURLcode rc)
     curl_easy_getinfo(s->easy, CURLINFO_RETRY_AFTER, &retry_s);
     if (is_over(s))
         return;
+    if (rc == CURLE_OK && may_prove(s, status)) {
+        later(s, 0);
+        return;
+    }
+    if (rc == CURLE_OK && s->proves && status >= 200 && status < 300) {
+        s->proves = 0; /* what was refused is asked again */
+        later(s, 0);
+        return;
+    }
     if (s->listens && is_deaf(rc, status)) {
         deaf(s, rc != CURLE_OK);
         return;
@@ -645,6 +779,8 @@ static int init(struct segq *s, const struct segq_options *o)
     s->on_news = o->on_news;
     s->ctx = o->ctx;
     s->polls_only = o->polls_only;
+    if (o->key != NULL)
+        s->key = *o->key;
     s->timeout_ms = o->timeout_ms > 0 ? o->timeout_ms : TIMEOUT_MS;
     s->random = (uint64_t)now_ms() * 2654435761u ^ (uint64_t)(uintptr_t)s ^ 88172645463325252u;
     s->ticket = (struct segq_ticket) { s->token, 0, 0, -1, s->pass, 0, s->why, 0,

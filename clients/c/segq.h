@@ -37,6 +37,16 @@ enum segq_state {
     SEGQ_LEFT,
 };
 
+/* A device's own, of the curve P-256, for a queue with `bind: key`. segq_key.h makes one with OpenSSL
+ * and keeps it in a file; or it is the system's: in its key store, in hardware. */
+struct segq_key {
+    unsigned char x[32], y[32]; /* the public half, big-endian */
+    /* ECDSA over the SHA-256 of data: r and s, big-endian, 32 bytes each. 0, or it cannot now. Called
+     * inside segq_poll(), at the join and then once in some minutes. NULL = no key */
+    int (*sign)(void *ctx, const void *data, size_t n, unsigned char rs[64]);
+    void *ctx;
+};
+
 struct segq_options {
     const char *const *routers; /* "https://host[:port]"; tried in turn, any will do */
     size_t n_routers;
@@ -52,6 +62,9 @@ struct segq_options {
     void *ctx;
     int polls_only;      /* 1: it keeps no connection open */
     const char *device;  /* saved with the token. NULL = none */
+    /* Copied; its ctx must live as long as the segq. With it and `token` a place goes on without
+     * `device`, too. NULL = none */
+    const struct segq_key *key;
 };
 
 struct segq_ticket { /* as last heard; valid until the next segq_poll() */
@@ -62,7 +75,8 @@ struct segq_ticket { /* as last heard; valid until the next segq_poll() */
     const char *pass;    /* SEGQ_ADMITTED: give it to the game server. Else "" */
     long long pass_expires_at; /* Unix seconds */
     const char *why;     /* SEGQ_GONE: expired, no_show, left, finished, segment_lost, unknown;
-                            SEGQ_REFUSED: queue_closed, queue_not_found ...; else "" */
+                            SEGQ_REFUSED: queue_closed, queue_not_found, other_device ..., or
+                            key_failed: `key` did not sign; else "" */
     int trouble;         /* 1: we are not answered, or told to wait. With a token the place
                             is kept; without one there is none yet, and we go on trying */
     const char *device;  /* the cookie of a queue with `bind: device`, the only one that is kept:

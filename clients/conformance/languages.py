@@ -15,7 +15,6 @@ from typing import NamedTuple
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 CLIENTS, BUILT = os.path.join(ROOT, "clients"), os.path.join(ROOT, "build/clients")
 ALL = frozenset(("people", "events", "gate", "tasks", "worker", "types", "hooks", "alone", "keys"))
-KEYLESS = ALL - {"keys"}  # without ECDSA of the platform, or not built
 
 
 def debian(name):
@@ -29,29 +28,33 @@ JAVA = [debian("java"), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp",
 
 
 class Language(NamedTuple):
-    """argv: the adapter. needs: programs, each with the package that has it. parts: what of table.txt it
+    """argv: the adapter. needs: programs and headers (of C), each with the package that has it. parts: what of table.txt it
     has. build: commands, run within clients/NAME, of what stands in build/clients/NAME. tests: its own."""
     argv: list
     needs: dict
-    parts: frozenset = KEYLESS
+    parts: frozenset = ALL
     build: list = []
     tests: list = []
 
 
 OWN_GO = ["env", "GOPROXY=off", "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local", GO]
+CC = ["cc", "-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Wshadow", "-Werror"]
+C_FILES = sorted(f for f in os.listdir(f"{CLIENTS}/c") if f.startswith("segq") and f.endswith(".c"))
 LANGUAGES = {
-    "python": Language([PYTHON, f"{CLIENTS}/python/conformance.py"], {PYTHON: "python3"}, ALL,
+    "python": Language([PYTHON, f"{CLIENTS}/python/conformance.py"], {PYTHON: "python3"},
                        tests=[PYTHON, "tests/test_client.py"]),
     "java": Language([*JAVA, "segq.Conformance"], {JAVA[0]: "openjdk-17-jdk-headless", debian("javac"): "openjdk-17-jdk-headless"},
                      build=[["./build.sh", f"{BUILT}/java"]], tests=[*JAVA, "segq.Tests"]),
     "csharp": Language([debian("mono"), f"{BUILT}/csharp/Conformance.exe"], {debian("mono"): "mono-runtime", debian("mcs"): "mono-mcs"},
                        build=[["./build.sh", f"{BUILT}/csharp"]], tests=[debian("mono"), f"{BUILT}/csharp/Tests.exe"]),
-    "js": Language(["node", f"{CLIENTS}/js/conformance.mjs"], {"node": "nodejs"}, ALL, tests=["node", "tests/test_client.mjs"]),
+    "js": Language(["node", f"{CLIENTS}/js/conformance.mjs"], {"node": "nodejs"}, tests=["node", "tests/test_client.mjs"]),
     "page": Language(["node", f"{CLIENTS}/js/conformance_page.js"], {"node": "nodejs"}, frozenset({"people"})),
-    "c": Language([f"{BUILT}/c/conformance"], {"cc": "gcc"}, KEYLESS - {"types"},
-                  [["sh", "-c", f"cc -std=c11 -O1 -g -Wall -Wextra -Wshadow -Werror -o {BUILT}/c/conformance conformance.c segq*.c "
-                                "-lcurl -ljansson -lcrypto -lpthread"]]),
-    "go": Language([f"{BUILT}/go/conformance"], {GO: "golang-go"}, ALL,
+    "c": Language([f"{BUILT}/c/conformance"], {"cc": "gcc", "curl/curl.h": "libcurl4-openssl-dev", "jansson.h": "libjansson-dev",
+                                               "openssl/evp.h": "libssl-dev"}, ALL - {"types"},
+                  [[*CC, "-o", f"{BUILT}/c/conformance", "conformance.c", *C_FILES, "-lcurl", "-ljansson", "-lcrypto", "-lpthread"],
+                   [*CC, "-o", f"{BUILT}/c/tests", "test_client.c", "segq.c", "segq_key.c", "-lcurl", "-lcrypto", "-lpthread"]],
+                  tests=[f"{BUILT}/c/tests"]),
+    "go": Language([f"{BUILT}/go/conformance"], {GO: "golang-go"},
                    build=[[*OWN_GO, "build", "-o", f"{BUILT}/go/conformance", "./internal/conformance"]],
                    tests=["sh", "-c", "! gofmt -l . | grep . && exec \"$@\"", "sh", *OWN_GO, "test", "-count=1", "-v", "./..."]),
 }
@@ -62,14 +65,28 @@ def newest(folder):
     return max((os.stat(os.path.join(d, f)).st_mtime for d, _, files in os.walk(folder) for f in files), default=0)
 
 
+def has(need):
+    """Whether this program, or this header, is here."""
+    if not need.endswith(".h"):
+        return shutil.which(need)
+    said = subprocess.run(["cc", "-E", "-include", need, "-x", "c", "/dev/null"], capture_output=True, text=True,
+                          env={**os.environ, "LC_ALL": "C"}, check=False)
+    return not re.search("No such file|file not found", said.stderr)  # else the build says what is wrong
+
+
+class Unbuilt(SystemExit):
+    """A client that cannot be built, and why: the end, unless others are tried, too."""
+
+
 def ready(name):
     """Builds its adapter, if it must; returns why it cannot be tried, or ""."""
     if name not in LANGUAGES:
         sys.exit(f"no client {name}; there are {', '.join(LANGUAGES)}")
     lang, source, built = LANGUAGES[name], f"{CLIENTS}/{name}", f"{BUILT}/{name}"
-    for program, package in lang.needs.items():
-        if not shutil.which(program):
-            return f"there is no {os.path.basename(program)} (Debian's {package}; make test-clients installs it)"
+    for need, package in lang.needs.items():
+        if not has(need):
+            what = need if need.endswith(".h") else os.path.basename(need)
+            return f"there is no {what} (Debian's {package}; make test-clients installs it)"
     if not lang.build:
         return ""
     os.makedirs(built, exist_ok=True)
@@ -82,7 +99,7 @@ def ready(name):
         for argv in lang.build:
             said = subprocess.run(argv, cwd=source, capture_output=True, text=True, check=False)
             if said.returncode:
-                sys.exit(f"FAIL {name}: it cannot be built: {said.stdout}{said.stderr}")
+                raise Unbuilt(f"FAIL {name}: it cannot be built: {said.stdout}{said.stderr}")
         stamp.truncate(0)
         stamp.write(wanted)
     return ""
@@ -92,10 +109,15 @@ def main():
     passed = failed = 0
     tried = False
     for name in sys.argv[1:] or LANGUAGES:
-        why = ready(name)
+        try:
+            why = ready(name) or ("" if LANGUAGES[name].tests else "it has no tests of its own, only rows of table.txt")
+        except Unbuilt as e:
+            print(e)
+            failed, tried = failed + 1, True
+            continue
         if why:
             print(f"     {name} is not tried: {why}")
-        elif LANGUAGES[name].tests:
+        else:
             said = subprocess.run(LANGUAGES[name].tests, cwd=f"{CLIENTS}/{name}", stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True, check=False)
             print(said.stdout, end="")

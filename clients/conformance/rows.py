@@ -141,22 +141,35 @@ def proofs(r):
 
 
 def row_device_key(r):
+    old = problem(401, "proof_required")
+    r.proxy.rule("GET", EVENTS, old)
     c = r.client()
     here = c.begin("wait_pass", queue=r.queue, key="mine")
     token = here.wait_for(waits)["token"]
     first = here.events[0]["device"] or ""
     r.claim(first.startswith(f"segq_device_{r.queue}=") and "." in first, f"no cookie of a key: {first}")
-    r.claim(set(proofs(r)) == {("POST", "tickets")}, f"proofs: {proofs(r)}")
+    r.until(lambda: r.proxy.count("GET", EVENTS) > 1, text="it listens no more, since its cookie was old")
+    r.until(lambda: r.proxy.asked[-1].path.endswith("/events"))
+    r.claim(set(proofs(r)) <= {("POST", "tickets"), ("POST", "device")}, f"proofs: {proofs(r)}")
     r.raises("without the key", lambda: c.ask("poll", token=token), kind="api", status=403, code="other_device")
     r.raises("another key", lambda: c.ask("poll", token=token, key="other"), kind="api", status=403, code="other_device")
     again = c.ask("poll", token=token, key="mine")
     r.claim(again["position"] == 1 and "." in (again["device"] or ""), f"it is not proved: {again}")
     before = proofs(r)
-    r.claim(c.ask("poll", token=token, device=again["device"], key="mine")["position"] == 1, "the fresh cookie does not do")
+    kept = {"token": token, "device": again["device"], "key": "mine"}
+    r.claim(c.ask("poll", **kept)["position"] == 1, "the fresh cookie does not do")
     r.claim(proofs(r) == before, "it proves what was proved")
+    there = Proxy(r.proxy.url)
+    r.proxy.rule("GET", TICKETS, old)
+    r.proxy.rule("POST", "/device$", say(307, headers={"Location": f"{there.url}/v1/tickets/{token}/device"}))
+    r.claim(c.ask("poll", **kept)["position"] == 1, "an old cookie is the end")
+    there.close()
+    r.claim(not any(q.header("DPoP") for q in there.asked), "a proof went to another host")
     r.order("resume")
     r.claim(here.result(10)["token"] == token, "the token is another one")
-    c.ask("leave", token=token, key="mine")
+    r.proxy.rule("DELETE", TICKETS, old)
+    c.ask("leave", **kept)
+    r.claim(r.proxy.count("DELETE", TICKETS) == 2, "with an old cookie it does not leave")
     r.raises("a poll after that", lambda: c.ask("poll", token=token, key="mine"), kind="api", status=410)
 
 
@@ -1054,8 +1067,7 @@ def row_fields(r):
     wanted = {o["operationId"] for p, item in doc["paths"].items() if not p.startswith("/q/") for o in item.values()
               if isinstance(o, dict) and "operationId" in o and set(o.get("tags", [])) & {"public", "tasks", "system"}
               and not p.startswith("/metrics")}
-    without = WITHOUT if "keys" in r.parts else WITHOUT | {"proveDevice"}
-    missing = wanted - without - set(known["operations"])
+    missing = wanted - WITHOUT - set(known["operations"])
     r.claim(not missing, f"operations: {sorted(missing)}")
     r.claim(not set(known["operations"]) - wanted, f"no such operations: {set(known['operations']) - wanted}")
     reasons = set(doc["components"]["schemas"]["Problem"]["properties"]["reason"]["enum"])

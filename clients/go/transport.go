@@ -27,7 +27,7 @@ const (
 )
 
 // Headers that go to no host but those whom the caller named.
-var secret = []string{"Authorization", "Cookie", "Segq-Token", "X-Segq-Gate-Secret"}
+var secret = []string{"Authorization", "Cookie", "Dpop", "Segq-Token", "X-Segq-Gate-Secret"}
 
 var errLoop = errors.New("it redirects in circles")
 

@@ -1,6 +1,7 @@
 using System;
 using System.Collections.Generic;
 using System.Diagnostics;
+using System.Security.Cryptography;
 using System.Threading;
 using System.Threading.Tasks;
 
@@ -45,6 +46,12 @@ namespace Segq
         public Line Line(string queue, LineOptions options = null)
         {
             return new Line(Routers, queue, options);
+        }
+
+        /// <summary>A key for LineOptions.Key, in memory. Mono has no ECDSA: there it throws.</summary>
+        public static ECDsa NewDeviceKey()
+        {
+            return ECDsa.Create(ECCurve.NamedCurves.nistP256);
         }
 
         /// <summary>Places in several queues, of which the first turn is taken; others "keep": all of them. Nothing is

@@ -2,6 +2,7 @@ using System;
 using System.Collections.Generic;
 using System.Diagnostics;
 using System.Globalization;
+using System.Security.Cryptography;
 using System.Text.RegularExpressions;
 using System.Threading;
 using System.Threading.Tasks;
@@ -90,6 +91,11 @@ namespace Segq
         /// <summary>That which was saved with the token.</summary>
         public string Device;
 
+        /// <summary>The device's own, of the curve P-256, for a queue with "bind: key": Client.NewDeviceKey(), or one whose
+        /// private half is in hardware. Keep it as long as the place; with the token it goes on without Device, too.
+        /// </summary>
+        public ECDsa Key;
+
         /// <summary>Who joins; at most one live ticket each.</summary>
         public string Subject;
 
@@ -117,12 +123,14 @@ namespace Segq
         private const double LateS = 3;   // so late a beat may be
         private const double QuietS = 90; // a router says the place anew sooner, or after the told interval
         private const double DeafS = 60;  // then it tries to listen again
+        private const int Proofs = 2;     // of a request, at most: the first may lack a nonce
 
-        private static readonly Regex ItsCookie = new Regex(@"(^|, ?)(segq_device_[^\s=;,]+=[A-Za-z0-9_-]+)");
+        private static readonly Regex ItsCookie = new Regex(@"(^|, ?)(segq_device_[^\s=;,]+=[A-Za-z0-9_.-]+)");
 
         private readonly Routers routers;
         private readonly string queue;
         private readonly LineOptions options;
+        private readonly Proof proof; // null: no key
         private readonly string key = Guid.NewGuid().ToString();
         private readonly Stopwatch clock = Stopwatch.StartNew();
         private double deafUntil;
@@ -136,6 +144,7 @@ namespace Segq
             this.options = options ?? new LineOptions();
             Token = this.options.Token;
             Device = this.options.Device;
+            proof = this.options.Key == null ? null : new Proof(this.options.Key);
             Trouble = "";
         }
 
@@ -167,8 +176,19 @@ namespace Segq
         /// <summary>Gives the place up, or ends the session.</summary>
         public async Task LeaveAsync(CancellationToken cancel = default(CancellationToken))
         {
-            if (Token != null)
-                await routers.CallAsync("DELETE", Path(), null, cancel, q => Own(q.With("Authorization", ""))).ConfigureAwait(false);
+            if (Token == null)
+                return;
+            try
+            {
+                await GiveUpAsync(cancel).ConfigureAwait(false);
+                return;
+            }
+            catch (ApiException e) when (MayProve(e))
+            {
+                // the poll does
+            }
+            await PollAsync(cancel).ConfigureAwait(false);
+            await GiveUpAsync(cancel).ConfigureAwait(false);
         }
 
         /// <summary>Returns when it is let in, with the pass. news hears of each answer. Cancelled it asks no more, and
@@ -199,6 +219,10 @@ namespace Segq
                     {
                         BeDeaf(DeafS);
                         pause = e.RetryAfter?.TotalSeconds ?? pause;
+                    }
+                    catch (ApiException e) when (MayProve(e)) // the poll does
+                    {
+                        pause = 0;
                     }
                     if (Ticket.Admitted)
                         return Ticket;
@@ -235,16 +259,64 @@ namespace Segq
             return Device != null ? q.With("Cookie", Device) : q;
         }
 
+        private Task GiveUpAsync(CancellationToken cancel)
+        {
+            return routers.CallAsync("DELETE", Path(), null, cancel, q => Own(q.With("Authorization", "")));
+        }
+
         private Task<Ticket> AskedAsync(Ask q, Caller caller, CancellationToken cancel)
         {
             return routers.UntilAnsweredAsync(async r =>
             {
-                var a = await routers.OnceAsync(r, Own(q), routers.Timeout, cancel).ConfigureAwait(false);
-                var its = ItsCookie.Match(a.Header("set-cookie") ?? ""); // also of a 503: a ticket that was rebound
-                if (its.Success)
-                    Device = its.Groups[2].Value;
-                return Heard(Ticket.Of(Routers.Judge(a)));
+                bool proves = q.Method == "POST";
+                for (int left = Proofs; ; left--)
+                {
+                    var a = await OnceAsync(r, q, proves, cancel).ConfigureAwait(false);
+                    try
+                    {
+                        return Heard(Ticket.Of(Routers.Judge(a)));
+                    }
+                    catch (ApiException e) when (left > 0 && MayProve(e))
+                    {
+                        // it does, now
+                    }
+                    if (!proves)
+                        await ProveAsync(r, cancel).ConfigureAwait(false);
+                }
             }, Routers.Endless, cancel, why => SayAsync(why, caller));
+        }
+
+        /// <summary>One try; proves: with a proof of the key, if there is one.</summary>
+        private async Task<Answer> OnceAsync(string router, Ask q, bool proves, CancellationToken cancel)
+        {
+            if (proves && proof != null)
+                q.With("DPoP", proof.Of(router + q.Path));
+            var a = await routers.OnceAsync(router, Own(q), routers.Timeout, cancel).ConfigureAwait(false);
+            var its = ItsCookie.Match(a.Header("set-cookie") ?? ""); // also of a 503: a ticket that was rebound
+            if (its.Success)
+                Device = its.Groups[2].Value;
+            if (proof != null)
+                proof.Heard(a);
+            return a;
+        }
+
+        /// <summary>Gets a fresh cookie for the key. ForbiddenException: the ticket is another key's.</summary>
+        private async Task ProveAsync(string router, CancellationToken cancel)
+        {
+            for (int left = Proofs; ; left--)
+            {
+                var a = await OnceAsync(router, Ask.People("POST", Path() + "/device"), true, cancel).ConfigureAwait(false);
+                if (a.Status < 300)
+                    return;
+                if (a.Status != 401 || left == 0)
+                    Routers.Judge(a);
+            }
+        }
+
+        /// <summary>Whether the key mends it: the cookie is ten minutes old, or not there.</summary>
+        private bool MayProve(ApiException e)
+        {
+            return proof != null && (e.Code == "proof_required" || e.Code == "other_device");
         }
 
         private Ticket Heard(Ticket t)

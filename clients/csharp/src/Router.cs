@@ -90,7 +90,7 @@ namespace Segq
         internal const string Version = "0.2.0";
         internal const int BodyMax = 64 << 20;
         private const int Redirects = 4;
-        private static readonly string[] Secret = { "Authorization", "Cookie", "segq-token", "X-Segq-Gate-Secret" };
+        private static readonly string[] Secret = { "Authorization", "Cookie", "DPoP", "segq-token", "X-Segq-Gate-Secret" };
 
         internal readonly string Token;
         internal readonly TimeSpan Timeout;

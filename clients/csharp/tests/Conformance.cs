@@ -20,13 +20,14 @@ namespace Segq
     internal static class Conformance
     {
         private static readonly string[] Operations = (
-            "join joinSeveral getQueue poll pollSeveral leave leaveSeveral listen verify session getKeys countTasks submitTask submitTasks takeTasks takeTasksOfQueues settleTasks "
+            "join joinSeveral getQueue poll pollSeveral proveDevice leave leaveSeveral listen verify session getKeys countTasks submitTask submitTasks takeTasks takeTasksOfQueues settleTasks "
             + "tellProgress getTaskByName cancelTaskByName getTask watchTask watchQueue cancelTask patchTask getTaskResult completeTask extendTask "
             + "getGroup sealGroup cancelGroup listSchedules putSchedule getSchedule deleteSchedule runSchedule getCall postCall putCall patchCall deleteCall "
             + "getRoutedCall postRoutedCall putRoutedCall patchRoutedCall deleteRoutedCall").Split(' ');
 
         private static readonly ConcurrentDictionary<long, Client> Clients = new ConcurrentDictionary<long, Client>();
         private static readonly ConcurrentDictionary<string, Gate> Gates = new ConcurrentDictionary<string, Gate>();
+        private static readonly ConcurrentDictionary<string, P256> Keys = new ConcurrentDictionary<string, P256>(); // of devices, by their names here
         private static readonly ConcurrentDictionary<long, Worker> Workers = new ConcurrentDictionary<long, Worker>();
         private static readonly System.IO.Stream Out = Console.OpenStandardOutput();
 
@@ -102,7 +103,7 @@ namespace Segq
             Clients.TryGetValue((long)(Json.Number(Json.Get(a, "client")) ?? 0), out c);
             Func<string, string> text = n => Json.Get(a, n) as string;
             string queue = text("queue"), task = text("task"), token = text("token");
-            var line = c?.Line(queue ?? "", new LineOptions { Token = token, Device = text("device") });
+            var line = c?.Line(queue ?? "", new LineOptions { Token = token, Device = text("device"), Key = text("key") == null ? null : Keys.GetOrAdd(text("key"), n => new P256()) });
             switch (text("do"))
             {
                 case "open":
@@ -245,7 +246,7 @@ namespace Segq
                 { "TaskPatch", Names(typeof(Change)) },
                 { "SchedulePut", Names(typeof(Schedule)) },
                 { "TaskComplete", Names(typeof(Completion)) },
-                { "Join", Names(typeof(LineOptions), "Token", "Device", "Events", "OnTrouble") },
+                { "Join", Names(typeof(LineOptions), "Token", "Device", "Key", "Events", "OnTrouble") },
                 { "Ticket", Names(typeof(Ticket), "Raw", "Admitted") },
                 { "TaskTaken", Names(typeof(Job), "Lost", "TraceParent") },
                 { "reasons", new[] { "expired", "left", "no_show", "finished", "segment_lost" } },

@@ -304,6 +304,72 @@ namespace Segq
             Is(fake.Asked.Where(q => q.Method == "POST").Select(q => q.Headers["Idempotency-Key"]).Distinct().Count(), 1);
         }
 
+        private static Dictionary<string, object> Part(string b64)
+        {
+            return Json.Object(Json.Read(Encoding.UTF8.GetString(Bytes(b64))));
+        }
+
+        private static byte[] Bytes(string b64)
+        {
+            return Convert.FromBase64String(b64.Replace('-', '+').Replace('_', '/') + new string('=', (4 - b64.Length % 4) % 4));
+        }
+
+        private static Reply With(Reply a, string name, string value)
+        {
+            a.Headers[name] = value;
+            return a;
+        }
+
+        private static void TestAKeyIsProvedAtTheJoinAndWhenItsCookieIsOld()
+        {
+            var fake = new Fake
+            {
+                Says = (q, n) => n == 1 ? With(new Reply(401, "{\"code\":\"proof_required\"}"), "DPoP-Nonce", "n1")
+                    : n == 2 ? With(new Reply(201, Place("waiting", 3)), "Set-Cookie", "segq_device_q=ab.c-_1; Path=/")
+                    : n == 3 ? With(new Reply(401, "{\"code\":\"proof_required\"}"), "DPoP-Nonce", "n2")
+                    : n == 4 ? With(new Reply(204, ""), "Set-Cookie", "segq_device_q=ab.c-_2; Path=/")
+                    : new Reply(200, Place("waiting", 2)),
+            };
+            var key = new P256();
+            var line = new Client(new[] { "http://a" }, new ClientOptions { Transport = fake }).Line("q", new LineOptions { Key = key });
+            Is(line.JoinAsync().Result.Position, 3L);
+            Is(line.Device, "segq_device_q=ab.c-_1");
+            Is(line.PollAsync().Result.Position, 2L);
+            Is(line.Device, "segq_device_q=ab.c-_2");
+            Is(string.Join(" ", fake.Asked.Select(q => q.Method + (q.Headers.ContainsKey("DPoP") ? "!" : ""))), "POST! POST! GET POST! GET");
+            foreach (var at in new[] { 0, 1, 3 })
+            {
+                var parts = fake.Asked[at].Headers["DPoP"].Split('.');
+                Dictionary<string, object> head = Part(parts[0]), body = Part(parts[1]), jwk = Json.Object(head["jwk"]);
+                Is(head["typ"] + " " + head["alg"] + " " + jwk["kty"] + " " + jwk["crv"], "dpop+jwt ES256 EC P-256");
+                Is(Convert.ToBase64String(Bytes((string)jwk["x"])), Convert.ToBase64String(key.ExportParameters(false).Q.X));
+                Is(Convert.ToBase64String(Bytes((string)jwk["y"])), Convert.ToBase64String(key.ExportParameters(false).Q.Y));
+                Is(body["htm"] + " " + body["htu"] + " " + body["nonce"], "POST " + fake.Asked[at].Url + " " + (at == 0 ? "" : at == 1 ? "n1" : "n2"));
+                using (var sha = System.Security.Cryptography.SHA256.Create())
+                    Is(key.VerifyHash(sha.ComputeHash(Encoding.ASCII.GetBytes(parts[0] + "." + parts[1])), Bytes(parts[2])), true);
+            }
+            Is(fake.Asked[3].Url.AbsolutePath, "/v1/tickets/T/device");
+            Fails<ApiException>(() => new Client(new[] { "http://a" }, new ClientOptions { Transport = new Fake
+            {
+                Says = (q, n) => With(new Reply(401, "{\"code\":\"proof_required\"}"), "DPoP-Nonce", "n" + n),
+            } }).Line("q", new LineOptions { Key = key }).JoinAsync().Wait(10000));
+            Fails<ArgumentException>(() => new Client("http://a").Line("q", new LineOptions
+            {
+                Key = new P256 { Curve = System.Security.Cryptography.ECCurve.NamedCurves.nistP384 },
+            }));
+        }
+
+        private static void TestALeaveProvesAKeyWhoseCookieIsOld()
+        {
+            var fake = new Fake
+            {
+                Says = (q, n) => n == 1 || n == 2 ? new Reply(403, "{\"code\":\"other_device\"}") : n == 4 ? new Reply(200, Place("waiting", 2)) : new Reply(204, ""),
+            };
+            var line = new Client(new[] { "http://a" }, new ClientOptions { Transport = fake }).Line("q", new LineOptions { Token = "T", Key = new P256() });
+            line.LeaveAsync().Wait(10000);
+            Is(string.Join(" ", fake.Asked.Select(q => q.Method)), "DELETE GET POST GET DELETE");
+        }
+
         private static void TestTokensStayWithTheirHosts()
         {
             var fake = new Fake

@@ -11,7 +11,7 @@ export const VERSION = '0.2.0';
 const WORST_MS = 30000; // of the back-off
 const BODY_MAX = 64 << 20;
 const REDIRECTS = 4;
-const SECRET = ['authorization', 'cookie', 'segq-token', 'x-segq-gate-secret'];
+const SECRET = ['authorization', 'cookie', 'dpop', 'segq-token', 'x-segq-gate-secret'];
 const EVENT_ID = /^[ -~]{0,128}$/; // another one is a stranger's: no header could send it back
 export const BROWSER = typeof globalThis.document === 'object' || typeof globalThis.importScripts === 'function';
 

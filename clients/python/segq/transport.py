@@ -31,7 +31,7 @@ BODY_MAX = 64 << 20
 REDIRECTS = 4
 KEPT = 16                # idle connections to a router
 BROKEN = (OSError, ValueError)
-SECRET = ("authorization", "cookie", "segq-token", "x-segq-gate-secret")
+SECRET = ("authorization", "cookie", "dpop", "segq-token", "x-segq-gate-secret")
 
 
 class Answer(NamedTuple):

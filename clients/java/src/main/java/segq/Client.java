@@ -1,5 +1,6 @@
 package segq;
 
+import java.security.KeyPair;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
@@ -95,6 +96,11 @@ public final class Client extends Tasks {
     /** A place in a line of people. Nothing is asked yet. */
     public Line line(String queue) {
         return new Line(http, queue);
+    }
+
+    /** A key for {@link Line#key}, in memory; a KeyStore keeps one. */
+    public static KeyPair newDeviceKey() {
+        return Proof.newKey();
     }
 
     /** Places in several queues, of which the first turn is taken. Nothing is asked yet. */

@@ -35,7 +35,7 @@ final class Http {
     static final String VERSION = "0.2.0";
     static final int BODY_MAX = 64 << 20;
     private static final int REDIRECTS = 4;
-    private static final Set<String> SECRET = Set.of("authorization", "cookie", "segq-token", "x-segq-gate-secret");
+    private static final Set<String> SECRET = Set.of("authorization", "cookie", "dpop", "segq-token", "x-segq-gate-secret");
     private static final ScheduledThreadPoolExecutor TIMER = new ScheduledThreadPoolExecutor(1, run -> {
         Thread t = new Thread(run, "segq-timer");
         t.setDaemon(true);

@@ -1,5 +1,6 @@
 package segq;
 
+import java.security.KeyPair;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -17,7 +18,8 @@ public final class Line {
     private static final long LATE_MS = 3000;    // so late a beat may be
     private static final long QUIET_MS = 90_000; // a router says the place anew sooner, or after the told interval
     private static final long DEAF_MS = 60_000;  // then it tries to listen again
-    private static final Pattern DEVICE = Pattern.compile("segq_device_[^\\s=;,]+=[\\w-]+"); // the one cookie that is kept
+    private static final int PROOFS = 2;         // of a request, at most: the first may lack a nonce
+    private static final Pattern DEVICE = Pattern.compile("segq_device_[^\\s=;,]+=[\\w.-]+"); // the one cookie that is kept
 
     private final Http http;
     private final String queue;
@@ -25,6 +27,7 @@ public final class Line {
     private final String key = UUID.randomUUID().toString();
     private boolean events = true;
     private Consumer<String> onTrouble = why -> { };
+    private volatile Proof proof; // null: no key
     private volatile String token;
     private volatile String device;
     private volatile Ticket ticket;
@@ -50,6 +53,14 @@ public final class Line {
     /** That which was saved with the token. */
     public Line device(String saved) {
         device = saved;
+        return this;
+    }
+
+    /** The device's own, of the curve P-256, for a queue with {@code bind: key}: {@link Client#newDeviceKey()}, or one
+     *  whose private half is in hardware. Keep it as long as the place; with the token it goes on without
+     *  {@link #device()}, too. IllegalArgumentException: another kind of key. */
+    public Line key(KeyPair pair) {
+        proof = pair == null ? null : new Proof(pair);
         return this;
     }
 
@@ -132,7 +143,18 @@ public final class Line {
     public CompletableFuture<Void> leave() {
         if (token == null)
             return Doing.done(null);
-        return Doing.map(http.call("DELETE", path(), null, own()), said -> null);
+        Doing<Object> d = new Doing<>();
+        Doing<Object> gone = http.call("DELETE", path(), null, own());
+        d.under(gone);
+        gone.whenComplete((v, e) -> {
+            if (e == null)
+                d.complete(v);
+            else if (mayProve(Doing.bare(e))) // the poll does
+                d.as(Doing.then(poll(), t -> http.call("DELETE", path(), null, own())));
+            else
+                d.fail(e);
+        });
+        return Doing.map(d, said -> null);
     }
 
     /** Completes when it is let in, with the pass. Cancelled, or too late (orTimeout()): it asks no more, and the
@@ -163,14 +185,54 @@ public final class Line {
     }
 
     private Doing<Ticket> asked(String method, String path, byte[] body, String... more) {
-        return http.untilAnswered(router -> Doing.map(http.once(router, new Http.Ask(method, path, body, own(more)), http.timeout), got -> {
+        return http.untilAnswered(router -> asked(router, method, path, body, PROOFS, more), null, this::say);
+    }
+
+    private Doing<Ticket> asked(String router, String method, String path, byte[] body, int left, String... more) {
+        boolean proves = method.equals("POST");
+        return Doing.then(once(router, method, path, body, proves, more), got -> {
+            try {
+                return Doing.done(heard(Ticket.of(Http.judge(got))));
+            } catch (ApiException e) {
+                if (left == 0 || !mayProve(e))
+                    throw e;
+            }
+            Doing<Void> proved = proves ? Doing.done(null) : prove(router, PROOFS);
+            return Doing.then(proved, v -> asked(router, method, path, body, left - 1, more));
+        });
+    }
+
+    /** One try; proves: with a proof of the key, if there is one. */
+    private Doing<Answer> once(String router, String method, String path, byte[] body, boolean proves, String... more) {
+        Map<String, String> h = own(more);
+        if (proves && proof != null)
+            h.put("DPoP", proof.of(router + path));
+        return Doing.map(http.once(router, new Http.Ask(method, path, body, h), http.timeout), got -> {
             for (String set : got.headers().allValues("set-cookie")) { // also of a 503: a ticket that was rebound
                 Matcher m = DEVICE.matcher(set);
                 if (m.lookingAt())
                     device = m.group();
             }
-            return heard(Ticket.of(Http.judge(got)));
-        }), null, this::say);
+            if (proof != null)
+                proof.heard(got.headers());
+            return got;
+        });
+    }
+
+    /** Gets a fresh cookie for the key. Forbidden: the ticket is another key's. */
+    private Doing<Void> prove(String router, int left) {
+        return Doing.then(once(router, "POST", path() + "/device", null, true), got -> {
+            if (got.status() == 401 && left > 0)
+                return prove(router, left - 1);
+            if (got.status() >= 300)
+                Http.judge(got);
+            return Doing.done(null);
+        });
+    }
+
+    /** Whether the key mends it: the cookie is ten minutes old, or not there. */
+    private boolean mayProve(Throwable e) {
+        return proof != null && e instanceof ApiException a && ("proof_required".equals(a.code()) || "other_device".equals(a.code()));
     }
 
     private Ticket heard(Ticket t) {
@@ -273,6 +335,8 @@ public final class Line {
                 beDeaf(DEAF_MS);
                 Duration told = ((ApiException) e).retryAfter();
                 pollAfter(told == null ? t.pollAfterMs() : told.toMillis());
+            } else if (mayProve(e)) {
+                pollAfter(0); // the poll does
             } else {
                 all.fail(e);
             }

@@ -9,6 +9,7 @@ import java.lang.reflect.RecordComponent;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.security.KeyPair;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -25,7 +26,7 @@ import java.util.concurrent.TimeoutException;
 
 /** The client behind the line protocol of clients/conformance/README.md. */
 final class Conformance {
-    private static final List<String> OPERATIONS = List.of(("join joinSeveral getQueue poll pollSeveral leave leaveSeveral listen verify session getKeys countTasks "
+    private static final List<String> OPERATIONS = List.of(("join joinSeveral getQueue poll pollSeveral proveDevice leave leaveSeveral listen verify session getKeys countTasks "
         + "submitTask submitTasks takeTasks takeTasksOfQueues settleTasks tellProgress getTaskByName cancelTaskByName getTask watchTask watchQueue "
         + "cancelTask patchTask getTaskResult completeTask extendTask getGroup sealGroup cancelGroup listSchedules putSchedule getSchedule "
         + "deleteSchedule runSchedule getCall postCall putCall patchCall deleteCall getRoutedCall postRoutedCall putRoutedCall "
@@ -33,6 +34,7 @@ final class Conformance {
 
     private static final Map<Long, Client> CLIENTS = new ConcurrentHashMap<>();
     private static final Map<String, Gate> GATES = new ConcurrentHashMap<>();
+    private static final Map<String, KeyPair> KEYS = new ConcurrentHashMap<>(); // of devices, by their names here
     private static final Map<Long, Worker> WORKERS = new ConcurrentHashMap<>();
     private static final ExecutorService POOL = Executors.newCachedThreadPool(run -> Worker.daemon(run, "row"));
     private static final PrintStream OUT = new PrintStream(System.out, false, StandardCharsets.UTF_8);
@@ -188,7 +190,8 @@ final class Conformance {
     }
 
     private static Line line(Map<String, Object> a, Client c) {
-        return c.line(Json.text(a.get("queue"))).token((String) a.get("token")).device((String) a.get("device"));
+        Line line = c.line(Json.text(a.get("queue"))).token((String) a.get("token")).device((String) a.get("device"));
+        return a.get("key") == null ? line : line.key(KEYS.computeIfAbsent((String) a.get("key"), name -> Client.newDeviceKey()));
     }
 
     private static Map<String, Object> ticket(Ticket t, Line line) {
@@ -286,7 +289,7 @@ final class Conformance {
         m.put("TaskPatch", members(Change.class));
         m.put("SchedulePut", members(Schedule.class));
         m.put("TaskComplete", members(Completion.class));
-        m.put("Join", members(Line.class, "token", "device", "events", "onTrouble"));
+        m.put("Join", members(Line.class, "token", "device", "key", "events", "onTrouble"));
         m.put("Ticket", Arrays.stream(Ticket.class.getRecordComponents()).map(RecordComponent::getName)
             .filter(n -> !n.equals("raw")).map(Conformance::snake).toList());
         m.put("TaskTaken", Arrays.stream(Job.class.getDeclaredMethods())

@@ -215,6 +215,96 @@ final class Tests {
         s.stop(0);
     }
 
+    private static Map<String, Object> part(String b64) {
+        return Json.object(Json.read(new String(Base64.getUrlDecoder().decode(b64), StandardCharsets.UTF_8)));
+    }
+
+    private static final String PLACE = "{\"token\":\"T\",\"queue\":\"q\",\"lane\":\"l\",\"state\":\"waiting\",\"position\":2,"
+        + "\"total\":9,\"eta_s\":1,\"poll_after_ms\":100,\"segment\":1}";
+
+    /** A router that says these in turn: "401 code nonce", "204 cookie", "200", and hears what is asked. */
+    private static HttpServer says(List<String[]> asked, String... answers) throws Exception {
+        return site(x -> {
+            asked.add(new String[] {x.getRequestMethod(), x.getRequestURI().getPath(), x.getRequestHeaders().getFirst("DPoP"),
+                x.getRequestHeaders().getFirst("Cookie")});
+            String[] a = answers[Math.min(asked.size(), answers.length) - 1].split(" ");
+            int status = Integer.parseInt(a[0]);
+            if (a.length > 2)
+                x.getResponseHeaders().set("DPoP-Nonce", a[2]);
+            if (status < 300 && a.length > 1)
+                x.getResponseHeaders().set("Set-Cookie", "segq_device_q=" + a[1] + "; Path=/");
+            byte[] b = (status == 204 ? "" : status < 300 ? PLACE : "{\"code\":\"" + a[1] + "\"}").getBytes(StandardCharsets.UTF_8);
+            x.sendResponseHeaders(status, b.length == 0 ? -1 : b.length);
+            x.getResponseBody().write(b);
+            x.close();
+        });
+    }
+
+    private static String methods(List<String[]> asked) {
+        return String.join(" ", asked.stream().map(q -> q[0] + (q[2] == null ? "" : "!")).toList());
+    }
+
+    static void testAKeyIsProvedAtTheJoinAndWhenItsCookieIsOld() throws Exception {
+        List<String[]> asked = new ArrayList<>();
+        HttpServer s = says(asked, "401 proof_required n1", "201 ab.c-_1", "401 proof_required n2", "204 ab.c-_2", "200");
+        KeyPair key = Client.newDeviceKey();
+        Line line = Client.of(url(s)).line("q").key(key);
+        is(line.join().join().position(), 2L);
+        is(line.device(), "segq_device_q=ab.c-_1");
+        line.poll().join();
+        is(line.device(), "segq_device_q=ab.c-_2");
+        is(methods(asked), "POST! POST! GET POST! GET");
+        is(asked.get(4)[3], line.device());
+        is(asked.get(3)[1], "/v1/tickets/T/device");
+        for (int at : new int[] {0, 1, 3}) {
+            String[] parts = asked.get(at)[2].split("\\.");
+            Map<String, Object> jwk = Json.object(part(parts[0]).get("jwk"));
+            Map<String, Object> body = part(parts[1]);
+            is(List.of(part(parts[0]).get("typ"), part(parts[0]).get("alg"), jwk.get("kty"), jwk.get("crv")), List.of("dpop+jwt", "ES256", "EC", "P-256"));
+            is(List.of(body.get("htm"), body.get("htu"), body.get("nonce")),
+                List.of("POST", url(s) + asked.get(at)[1], at == 0 ? "" : at == 1 ? "n1" : "n2"));
+            is(new java.math.BigInteger(1, Base64.getUrlDecoder().decode((String) jwk.get("x"))),
+                ((java.security.interfaces.ECPublicKey) key.getPublic()).getW().getAffineX());
+            Signature v = Signature.getInstance("SHA256withECDSAinP1363Format");
+            v.initVerify(key.getPublic());
+            v.update((parts[0] + "." + parts[1]).getBytes(StandardCharsets.US_ASCII));
+            is(v.verify(Base64.getUrlDecoder().decode(parts[2])), true);
+        }
+        s.stop(0);
+    }
+
+    static void testAKeyThatIsRefusedEndsTheJoin() throws Exception {
+        List<String[]> asked = new ArrayList<>();
+        HttpServer s = says(asked, "401 proof_required n1");
+        is(fails(ApiException.class, () -> Client.of(url(s)).line("q").key(Client.newDeviceKey()).join().join()).code(), "proof_required");
+        is(asked.size(), 3);
+        s.stop(0);
+        KeyPairGenerator g = KeyPairGenerator.getInstance("EC");
+        g.initialize(new java.security.spec.ECGenParameterSpec("secp384r1"));
+        fails(IllegalArgumentException.class, () -> Client.of("http://x").line("q").key(g.generateKeyPair()));
+        fails(IllegalArgumentException.class, () -> Client.of("http://x").line("q").key(KeyPairGenerator.getInstance("Ed25519").generateKeyPair()));
+    }
+
+    static void testALeaveProvesAKeyWhoseCookieIsOld() throws Exception {
+        List<String[]> asked = new ArrayList<>();
+        HttpServer s = says(asked, "403 other_device", "403 other_device", "204", "200", "204");
+        Client.of(url(s)).line("q").token("T").key(Client.newDeviceKey()).leave().join();
+        is(methods(asked), "DELETE GET POST! GET DELETE");
+        s.stop(0);
+    }
+
+    static void testSignaturesInDer() {
+        byte[] der = new byte[8 + 33 + 1];
+        System.arraycopy(new byte[] {0x30, 38, 2, 33, 0, (byte) 0x80}, 0, der, 0, 6);
+        System.arraycopy(new byte[] {2, 1, 7}, 0, der, 37, 3);
+        byte[] raw = Proof.raw(der);
+        is(raw[0], (byte) 0x80);
+        is(raw[63], (byte) 7);
+        is(raw.length, 64);
+        for (byte[] bad : new byte[][] {{}, {0x30}, {0x30, 4, 2, 9, 1, 1}, {0x31, 6, 2, 1, 1, 2, 1, 1}, {0x30, 6, 2, -1, 1, 2, 1, 1}})
+            fails(IllegalArgumentException.class, () -> Proof.raw(bad));
+    }
+
     static void testTokensStayWithTheirHosts() throws Exception {
         List<String> seen = new ArrayList<>();
         HttpServer there = site(x -> {

@@ -142,7 +142,7 @@ SHELL = {
 # Headers of libraries, and who may include them.
 FOREIGN = {
     r"\.pb-c\.h": r"common/wire/codec_\w+\.[ch]",
-    r"<yaml\.h": r"(common/config/cfg_load|queuemng/ctl_view/columns)\.c",
+    r"<yaml\.h": r"(common/config/cfg_load|queuemng/ctl_ask/def_change)\.c",
     r"event2/": r"common/net/\w+\.[ch]|queuemng/(monitor|ctl|ctl_ask)/\w+\.[ch]",
     r"hiredis": r"common/redis/redis_(conn|ans)\.[ch]",
     r"curl/": r"task/out/\w+\.[ch]|queuemng/ctl_ask/http\.c",

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "queuemng/ctl_view/text.h"
+#include "queuemng/ctl_view/columns.h"
 
 #define NODE "/v1/admin/nodes/*"
 #define LIVE "/v1/admin/live?since=9223372036854775807" /* without events */

@@ -28,33 +28,11 @@ static int say_no_context(const struct contexts *c, const char *name)
                : ctl_fail(CTL_USAGE, "no context '%s'; segqctl context list shows them", name);
 }
 
-static void put_where(struct buf *b, const json_t *x, const char *path)
-{
-    const json_t *admin = json_object_get(x, path);
-
-    if (json_array_size(admin) == 0)
-        ctl_say(b, x, "{dir}");
-    else
-        ctl_clean(b, json_string_value(json_array_get(admin, 0)));
-    buf_str(b, json_array_size(admin) > 1 ? " ..." : "");
-}
-
-static void view_contexts(struct buf *b, const json_t *doc)
-{
-    static const struct col cols[] = {
-        COL("CURRENT", "{?is_current:*}"), COL("NAME", "{name}"), COL("WHERE", "admin", put_where),
-        COL("TOKEN_FILE", "{token_file}"), COL("OPERATOR", "{operator}"),
-    };
-    struct table t;
-    const json_t *x;
-    size_t i;
-
-    table_init(&t, cols, ARRAY_LEN(cols));
-    json_array_foreach(json_object_get(doc, "contexts"), i, x)
-        table_row_with(&t, x, "is_current",
-                       json_boolean(ctl_equals(x, "name", ctl_str(doc, "current"))));
-    table_put(b, &t, 0, "no contexts; segqctl context add NAME admin=URL token_file=F makes one\n");
-}
+static LIST_VIEW(view_contexts, "contexts",
+                 "no contexts; segqctl context add NAME admin=URL token_file=F makes one\n",
+                 COL("CURRENT", "{?name==..current:*}"), COL("NAME", "{name}"),
+                 COL("WHERE", "{?admin:{admin.0}{?admin.1: ...}|{dir}}"), COL("TOKEN_FILE", "{token_file}"),
+                 COL("OPERATOR", "{operator}"))
 
 int cmd_context_list(struct ctl *c, char **argv)
 {
@@ -346,33 +324,11 @@ int cmd_token_add(struct ctl *c, char **argv)
 
 /* ---- list ---- */
 
-static void put_list(struct buf *b, const json_t *row, const char *path)
-{
-    ctl_texts(b, json_object_get(row, path), "-");
-}
-
-/* Whom the row is for: the bearer of a token, or people of a proxy. */
-static void put_for(struct buf *b, const json_t *row, const char *path)
-{
-    static const char *const keys[] = { "user", "email", "group" };
-
-    (void)path;
-    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
-        const char *s = json_string_value(json_object_get(row, keys[i]));
-
-        if (s != NULL && s[0] != '\0') {
-            buf_printf(b, "%s ", keys[i]);
-            ctl_clean(b, s);
-            return;
-        }
-    }
-    buf_str(b, "token");
-}
-
 static LIST_VIEW(view_tokens, "tokens", "no tokens; segqctl token add FILE NAME --role ROLE makes one\n",
-                 COL("NAME", "{name}"), COL("FOR", "user", put_for), COL("ROLE", "{role}"),
-                 COL("UNTIL", "{?until:{until}|-}{?ended: (ended)}"), COL("QUEUES", "queues", put_list),
-                 COL("POOLS", "pools", put_list))
+                 COL("NAME", "{name}"), /* for the bearer of a token, or people of a proxy */
+                 COL("FOR", "{?user:user {user}|{?email:email {email}|{?group:group {group}|token}}}"),
+                 COL("ROLE", "{role}"), COL("UNTIL", "{?until:{until}|-}{?ended: (ended)}"),
+                 COL("QUEUES", "{queues:texts}"), COL("POOLS", "{pools:texts}"))
 
 int cmd_token_list(struct ctl *c, char **argv)
 {

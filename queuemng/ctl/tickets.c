@@ -24,7 +24,7 @@
 #include "common/ticket/token.h"
 #include "queuemng/ctl_ask/round_trip.h"
 #include "queuemng/ctl_view/answer_view.h"
-#include "queuemng/ctl_view/text.h"
+#include "queuemng/ctl_view/columns.h"
 
 /* Reads the key, writes and signs a claim. */
 #define B64 sodium_base64_VARIANT_URLSAFE_NO_PADDING

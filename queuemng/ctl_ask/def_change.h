@@ -38,4 +38,8 @@ void def_change_text(struct buf *b, const struct def_change *ch);
 SQ_CHECK int def_yaml(struct buf *b, const struct def_kind *kind, const json_t *now, bool item,
                       struct err *e);
 
+/* Writes a document as YAML, by libyaml, its members in their order: what is no text as YAML 1.1 reads it
+ * is quoted. False: no memory. */
+SQ_CHECK bool yaml_put(struct buf *b, const json_t *doc);
+
 #endif

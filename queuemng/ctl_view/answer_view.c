@@ -2,7 +2,6 @@
 #include "queuemng/ctl_view/answer_view.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,125 +11,34 @@
 
 /* ---- definitions, in lists ---- */
 
-/* By slots, by a fixed rate, or by limits; "20 inside, 5/s" is by both. */
-static void put_rate_by(struct buf *b, const json_t *def, const char *path)
-{
-    const json_t *limits = json_object_get(def, "limits"), *l;
-    size_t i;
-
-    ctl_say(b, def, "{?mode=slots:{max_active=} inside}{?mode=both:{max_active=} inside, }");
-    if (ctl_equals(def, "mode", "slots"))
-        return;
-    if (ctl_f64(def, path) > 0)
-        ctl_say(b, def, "{release_per_s%}/s");
-    else if (json_array_size(limits) == 0)
-        buf_str(b, "by nothing: fallback");
-    else
-        json_array_foreach(limits, i, l)
-            ctl_say(b, l, i > 0 ? ",{metric}" : "by {metric}");
-}
-
-static void put_lanes(struct buf *b, const json_t *def, const char *path)
-{
-    size_t n = json_array_size(json_object_get(def, path));
-
-    ctl_count(b, n > 0 ? n : 1); /* none is one named default */
-}
-
+/* By slots, by a fixed rate, or by limits; "20 inside, 5/s" is by both. A queue without lanes has one. */
 LIST_VIEW(view_queues, "queues", "no queues\n", COL("QUEUE", "{name}"), COL("STATE", "{state}"),
-          COL(">LANES", "lanes", put_lanes), COL(">CAPACITY", "{segment_capacity=}"),
-          COL("RATE", "release_per_s", put_rate_by))
+          COL(">LANES", "{?lanes:{lanes:count}|1}"), COL(">CAPACITY", "{segment_capacity=}"),
+          COL("RATE", "{?mode=slots:{max_active=} inside|{?mode=both:{max_active=} inside, }{?release_per_s:"
+              "{release_per_s%}/s|{?limits:by {&limits,:{metric}}|by nothing: fallback}}}"))
 
 /* "10/s, 4 at once"; "-": any. */
-static void put_limit(struct buf *b, const json_t *def, const char *path)
-{
-    ctl_say(b, json_object_get(def, path),
-            "{?rate_per_s:{rate_per_s%}/s{?max_concurrent:, {max_concurrent=} at once}|"
-            "{?max_concurrent:{max_concurrent=} at once|-}}");
-}
-
+#define LIMIT(of)                                                                                        \
+    "{?" of ".rate_per_s:{" of ".rate_per_s%}/s{?" of ".max_concurrent:, {" of ".max_concurrent=} at once}|" \
+    "{?" of ".max_concurrent:{" of ".max_concurrent=} at once|-}}"
 LIST_VIEW(view_pools, "pools", "no pools\n", COL("POOL", "{match}"),
           COL("STATE", "{?paused:paused|open}"), COL(">PARTITIONS", "{partitions#}"),
-          COL("ORDER", "{order}"), COL("QUEUE", "queue", put_limit), COL("KEY", "key", put_limit),
-          COL("SUBKEY", "subkey", put_limit))
+          COL("ORDER", "{order}"), COL("QUEUE", LIMIT("queue")), COL("KEY", LIMIT("key")),
+          COL("SUBKEY", LIMIT("subkey")))
 
-/* A row for each budget (`whole`), and below it one for each member, with its `part` of it. */
+/* A row for each budget (`whole`), and below it one for each member (with a `kind`), with its `part`. */
 #define USED(head, path, unit)                                                   \
     COL(head, "{+whole." path ":{used." path "%} of {whole." path "%}" unit        \
             "|{+part." path ":{used." path "%} of {part." path "%}" unit "|-}}")
+LIST_VIEW(view_budgets, "budgets+members", "no budgets\n", COL("BUDGET", "{?kind:{..name}|{name}}"),
+          COL("MEMBER", "{?kind:{kind} {name}|-}"), COL(">WEIGHT", "{?kind:{weight#}|-}"),
+          USED(">RATE", "rate_per_s", "/s"), USED(">ACTIVE", "active", ""),
+          COL("UNITS", "{?kind:{+part.units_part:{part.units_part%}|-}|{&rates, :{used=} of {units=}/{per}|-}}"),
+          COL("LIMITED_BY", "{?kind:-|{limited_by}}"))
 
-/* "20000 of 100000/minute" of a budget; "25 %" of a member. */
-static void put_budget_units(struct buf *b, const json_t *row, const char *path)
-{
-    const json_t *r;
-    size_t i;
-
-    if (ctl_member(row, "member") != NULL) {
-        ctl_say(b, row, "{+part.units_part:{part.units_part%}|-}");
-        return;
-    }
-    if (json_array_size(ctl_member(row, path)) == 0)
-        buf_str(b, "-");
-    json_array_foreach(ctl_member(row, path), i, r) {
-        buf_str(b, i > 0 ? ", " : "");
-        ctl_say(b, r, "{used=} of {units=}/{per}");
-    }
-}
-
-void view_budgets(struct buf *b, const json_t *doc)
-{
-    static const struct col cols[] = {
-        COL("BUDGET", "{name}"), COL("MEMBER", "{?member:{kind} {member}|-}"),
-        COL(">WEIGHT", "{?member:{weight#}|-}"), USED(">RATE", "rate_per_s", "/s"),
-        USED(">ACTIVE", "active", ""), COL("UNITS", "rates", put_budget_units), COL("LIMITED_BY", "{?member:-|{limited_by}}"),
-    };
-    const json_t *x, *member;
-    struct table t;
-    size_t i, k;
-
-    table_init(&t, cols, ARRAY_LEN(cols));
-    json_array_foreach(json_object_get(doc, "budgets"), i, x) {
-        table_row(&t, x);
-        json_array_foreach(json_object_get(x, "members"), k, member) {
-            json_t *row = json_copy((json_t *)(uintptr_t)member);
-
-            (void)json_object_set(row, "name", json_object_get(x, "name"));
-            table_row_with(&t, row, "member", json_incref(json_object_get(member, "name")));
-            json_decref(row);
-        }
-    }
-    table_put(b, &t, 0, "no budgets\n");
-}
-
-static void put_words(struct buf *b, const json_t *row, const char *path)
-{
-    ctl_texts(b, json_object_get(row, path), "any");
-}
-
-/* A row for each rule. */
-void view_routes(struct buf *b, const json_t *doc)
-{
-    static const struct col cols[] = {
-        COL("ROUTE", "{name}"), COL("POINTER", "{pointer}"), COL("MATCH", "match", put_words),
-        COL("ENDPOINTS", "endpoints", put_words), COL("MAX_WAIT", "{max_wait}"),
-    };
-    const json_t *x, *rule;
-    struct table t;
-    size_t i, k;
-
-    table_init(&t, cols, ARRAY_LEN(cols));
-    json_array_foreach(json_object_get(doc, "routes"), i, x) {
-        json_array_foreach(json_object_get(x, "rules"), k, rule) {
-            json_t *row = json_copy((json_t *)(uintptr_t)rule);
-
-            (void)json_object_set(row, "name", json_object_get(x, "name"));
-            (void)json_object_set(row, "pointer", json_object_get(x, "pointer"));
-            table_row(&t, row);
-            json_decref(row);
-        }
-    }
-    table_put(b, &t, 0, "no routes\n");
-}
+LIST_VIEW(view_routes, "routes/rules", "no routes\n", COL("ROUTE", "{..name}"), COL("POINTER", "{..pointer}"),
+          COL("MATCH", "{?match:{match:texts}|any}"), COL("ENDPOINTS", "{?endpoints:{endpoints:texts}|any}"),
+          COL("MAX_WAIT", "{max_wait}"))
 
 /* ---- tickets ---- */
 
@@ -166,8 +74,7 @@ static void put_event(struct buf *b, const json_t *event)
     const char *key;
     json_t *v;
 
-    ctl_say(b, event, "  {time}  ");
-    ctl_pad(b, ctl_str(event, "event"), 9);
+    ctl_say(b, event, "  {time}  {event:pad 9}");
     json_object_foreach((json_t *)(uintptr_t)event, key, v) {
         if (strcmp(key, "time") == 0 || strcmp(key, "event") == 0 || strcmp(key, "ticket") == 0)
             continue; /* told already */
@@ -182,7 +89,6 @@ static void put_event(struct buf *b, const json_t *event)
 /* Prints its members, moments (x_at) among them; then its audit trail, the oldest line first. */
 void view_why(struct buf *b, const json_t *doc)
 {
-    const json_t *events = json_object_get(doc, "events"), *nodes = json_object_get(doc, "nodes");
     const char *key;
     json_t *v;
     size_t i;
@@ -199,44 +105,29 @@ void view_why(struct buf *b, const json_t *doc)
             put_scalar(b, v, "yes", "no");
         buf_byte(b, '\n');
     }
-    ctl_pad(b, "audit trail", KEY_WIDTH);
-    buf_printf(b, "%zu lines", json_array_size(events));
-    ctl_say(b, doc, "{?trail_whole:|, perhaps not all}\n");
-    json_array_foreach(nodes, i, v)
-        if (!ctl_is(v, "whole"))
-            ctl_say(b, v, "  {node} {?answered:{?trail:did not look through all of its trail|"
-                          "keeps no audit trail (audit_dir)}|did not answer}\n");
-    json_array_foreach(events, i, v)
+    ctl_say(b, doc, "audit trail     {events:count} lines{?trail_whole:|, perhaps not all}\n{&nodes:{?whole:|  {node} "
+                    "{?answered:{?trail:did not look through all of its trail|"
+                    "keeps no audit trail (audit_dir)}|did not answer}\n}}");
+    json_array_foreach(json_object_get(doc, "events"), i, v)
         put_event(b, v);
 }
 
 /* ---- limits ---- */
 
-/* "below 50: 2 000/s, below 70: 500/s, from 70 on nobody" */
-static void put_tiers(struct buf *b, const json_t *tiers)
-{
-    const json_t *t, *last = NULL;
-    size_t i;
-
-    json_array_foreach(tiers, i, t) {
-        ctl_say(b, t, "below {below%}: {rate_per_s/}, ");
-        last = t;
-    }
-    if (last != NULL)
-        ctl_say(b, last, "from {below%} on nobody");
-}
-
 /* The one that was changed first, then those that are easily forgotten. */
 static void put_limits(struct buf *b, const json_t *def, const char *metric, bool changed)
 {
-    const json_t *l;
+    const json_t *l, *tiers;
     size_t i;
 
     json_array_foreach(json_object_get(def, "limits"), i, l) {
         if (ctl_equals(l, "metric", metric) != changed)
             continue;
+        tiers = json_object_get(l, "tiers");
         ctl_say(b, l, changed ? "{metric}: " : "{metric} still limits it, too: ");
-        put_tiers(b, json_object_get(l, "tiers"));
+        ctl_say(b, l, "{&tiers:below {below%}: {rate_per_s/}, }");
+        if (json_array_size(tiers) > 0)
+            ctl_say(b, json_array_get(tiers, json_array_size(tiers) - 1), "from {below%} on nobody");
         buf_byte(b, '\n');
     }
 }
@@ -265,71 +156,23 @@ void view_limits_were(struct buf *b, const json_t *def, const char *metric)
 
 /* ---- operators and the cluster: a line each ---- */
 
-static void put_value(struct buf *b, const json_t *v)
-{
-    char *s = v != NULL ? json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-
-    ctl_clean(b, s != NULL ? s : "-");
-    free(s);
-}
-
-/* "claim \"1m\" -> \"5s\"", or what was asked for if it is no change of a key. */
-static void put_done(struct buf *b, const json_t *e)
-{
-    const json_t *changes = json_object_get(e, "changes"), *x;
-    size_t i;
-
-    json_array_foreach(changes, i, x) {
-        ctl_say(b, x, i > 0 ? ", {key} " : " {key} ");
-        put_value(b, json_object_get(x, "from"));
-        buf_str(b, " -> ");
-        put_value(b, json_object_get(x, "to"));
-    }
-    if (json_array_size(changes) == 0)
-        ctl_say(b, e, " {method} {path}{?query:?{query}}");
-}
-
-static void put_since(struct buf *b, const json_t *row, const char *path)
-{
-    ctl_moment(b, ctl_f64(row, path) / 1000);
-}
-
 LIST_VIEW(view_suspects, "suspects", "no suspects\n", COL("PREFIX", "{prefix}"), COL("QUEUE", "{queue}"),
           COL(">SCORE", "{score#}"), COL(">SILENT", "{silent#}"), COL(">POSING", "{posing#}"),
-          COL(">PLACES", "{places#}"), COL(">REFUSED", "{refused#}"), COL("BY", "{by}"),
-          COL("SINCE", "since_ms", put_since))
+          COL(">PLACES", "{places#}"), COL(">REFUSED", "{refused#}"), COL("BY", "{by}"), COL("SINCE", "{since_ms*}"))
 
+/* "claim "1m" -> "5s"", or what was asked for if it is no change of a key. */
 void view_audit(struct buf *b, const json_t *doc)
 {
     const json_t *list = json_object_get(doc, "entries");
 
-    for (size_t i = json_array_size(list); i > 0; i--) { /* the youngest at the bottom */
-        const json_t *e = json_array_get(list, i - 1);
-
-        ctl_say(b, e, "{at} {who} ({from}) {name}:");
-        put_done(b, e);
-        buf_byte(b, '\n');
-    }
+    for (size_t i = json_array_size(list); i > 0; i--) /* the youngest at the bottom */
+        ctl_say(b, json_array_get(list, i - 1), "{at} {who} ({from}) {name}: {&changes, :{key} {from:json} -> "
+                "{to:json}|{method} {path}{?query:?{query}}}\n");
     ctl_say(b, doc, "{?entries:|nobody has changed anything\n}{?unwritten:{unwritten=} of them "
                     "could NOT be written to audit.jsonl: is the disk full?\n}");
 }
 
-void view_events(struct buf *b, const json_t *doc)
-{
-    const json_t *list = json_object_get(doc, "events"), *e;
-    uint64_t now = ctl_u64(doc, "now_ms");
-    size_t i;
-
-    json_array_foreach(list, i, e) {
-        uint64_t at = ctl_u64(e, "at_ms");
-
-        buf_printf(b, "%7" PRIu64 " s ago ", at < now ? (now - at) / 1000 : 0);
-        ctl_pad(b, ctl_str(e, "level"), 6);
-        ctl_say(b, e, "{text}\n");
-    }
-    if (json_array_size(list) == 0)
-        buf_str(b, "nothing has happened\n");
-}
+SAYS_VIEW(view_events, "{&events:{at_ms:ago ..now_ms} s ago {level:pad 6}{text}\n|nothing has happened\n}")
 
 /* ---- any answer ---- */
 

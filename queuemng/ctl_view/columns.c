@@ -3,11 +3,10 @@
 #include "queuemng/ctl_view/columns.h"
 
 #include <assert.h>
-#include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <yaml.h>
 
 #define CELL_MAX 511
 
@@ -58,6 +57,353 @@ void colour_put(struct buf *b, enum colour colour, const char *text)
         buf_str(b, "\033[0m");
 }
 
+/* ---- formats ---- */
+
+/* Objects that a sentence is in: an element of a list, and what the list is in. */
+struct at {
+    const json_t *o;
+    const struct at *out; /* NULL: nothing */
+};
+
+/* The object of a path that may begin with "..", behind which it goes on. */
+static const json_t *object_of(const struct at *at, const char **path)
+{
+    for (; strncmp(*path, "..", 2) == 0; *path += 2)
+        at = at != NULL ? at->out : NULL;
+    return at != NULL ? at->o : NULL;
+}
+
+/* A member that is to be written, and what the format has behind its name: "bar joined capacity 20" */
+struct member {
+    const json_t *o, *of; /* `path` begins at o, `more` at `of` */
+    const char *path, *more;
+    double v;
+};
+
+static void put_share(struct buf *b, const struct member *x)
+{
+    buf_printf(b, "%.0f %%", 100 * x->v);
+}
+
+static void put_size(struct buf *b, const struct member *x)
+{
+    double mib = x->v / (1 << 20);
+
+    buf_printf(b, mib < 10240 ? "%.0f MiB" : "%.0f GiB", mib < 10240 ? mib : mib / 1024);
+}
+
+static void put_us(struct buf *b, const struct member *x)
+{
+    buf_printf(b, x->v < 10000 ? "%.1f ms" : "%.0f ms", x->v / 1000);
+}
+
+static void put_ms(struct buf *b, const struct member *x)
+{
+    buf_printf(b, "%.1f s", (double)ctl_u64(x->o, x->path) / 1000);
+}
+
+static void put_up(struct buf *b, const struct member *x)
+{
+    ctl_count(b, (ctl_u64(x->o, x->path) + 999) / 1000);
+}
+
+static void put_ago(struct buf *b, const struct member *x)
+{
+    uint64_t at = ctl_u64(x->o, x->path), now = ctl_u64(x->of, x->more);
+
+    buf_printf(b, "%7" PRIu64, at < now ? (now - at) / 1000 : 0);
+}
+
+static void put_took(struct buf *b, const struct member *x)
+{
+    double took = x->v - ctl_f64(x->of, x->more);
+
+    if (took < 10)
+        buf_printf(b, "%.0f ms", 1000 * took);
+    else
+        ctl_span(b, took);
+}
+
+static void put_per(struct buf *b, const struct member *x)
+{
+    uint64_t n = ctl_u64(x->of, x->more);
+
+    ctl_count(b, n > 0 ? ctl_u64(x->o, x->path) / n : 0);
+}
+
+static void put_lately(struct buf *b, const struct member *x)
+{
+    if (x->v < 10000)
+        buf_printf(b, "%.4g/s", x->v);
+    else
+        ctl_rate(b, x->v);
+}
+
+static void put_counter(struct buf *b, const struct member *x)
+{
+    if (x->v < 0)
+        buf_byte(b, '-');
+    else
+        ctl_rate(b, x->v);
+}
+
+static void put_change(struct buf *b, const struct member *x)
+{
+    ctl_change(b, x->v);
+}
+
+static void put_bar(struct buf *b, const struct member *x)
+{
+    char used[CTL_PATH], of[CTL_PATH];
+    const char *width = ctl_part(ctl_part(x->more, ' ', used), ' ', of);
+
+    ctl_bar(b, ctl_u64(x->o, x->path), ctl_u64(x->o, used), ctl_u64(x->o, of), strtoul(width, NULL, 10));
+}
+
+static void put_pad(struct buf *b, const struct member *x)
+{
+    int width = atoi(x->more);
+
+    if (x->v > 0)
+        buf_printf(b, "%*" PRIu64, -width, ctl_u64(x->o, x->path));
+    else
+        ctl_pad(b, ctl_str(x->o, x->path), (size_t)width);
+}
+
+static void put_count(struct buf *b, const struct member *x)
+{
+    ctl_count(b, json_array_size(ctl_member(x->o, x->path)));
+}
+
+static void put_json(struct buf *b, const struct member *x)
+{
+    const json_t *v = ctl_member(x->o, x->path);
+    char *text = json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
+
+    ctl_clean(b, v == NULL || (json_is_null(v) && x->more != NULL) ? "-" : text != NULL ? text : "?");
+    free(text);
+}
+
+static void put_texts(struct buf *b, const struct member *x)
+{
+    const json_t *list = ctl_member(x->o, x->path), *text;
+    size_t i;
+
+    json_array_foreach(list, i, text) {
+        buf_str(b, i > 0 ? "," : "");
+        ctl_clean(b, json_is_string(text) ? json_string_value(text) : "?");
+    }
+    if (json_array_size(list) == 0)
+        buf_byte(b, '-');
+}
+
+static const struct format {
+    const char *name;
+    void (*put)(struct buf *b, const struct member *x);
+} formats[] = {
+    { "share", put_share }, { "size", put_size }, { "us", put_us }, { "ms", put_ms }, { "up", put_up },
+    { "ago", put_ago }, { "took", put_took }, { "per", put_per }, { "lately", put_lately },
+    { "counter", put_counter }, { "change", put_change }, { "bar", put_bar }, { "pad", put_pad },
+    { "count", put_count }, { "json", put_json }, { "texts", put_texts },
+};
+
+/* b NULL: asserts that there is such a format. ".4g", ".1f" are those of printf. */
+static void put_format(struct buf *b, const struct at *at, const char *path, const char *format)
+{
+    struct member x = { .o = object_of(at, &path), .path = path };
+    const struct format *f = formats;
+    char name[CTL_PATH];
+
+    x.v = ctl_f64(x.o, path);
+    x.more = ctl_part(format, ' ', name);
+    x.of = x.more != NULL ? object_of(at, &x.more) : NULL;
+    while (f < formats + ARRAY_LEN(formats) && strcmp(f->name, name) != 0)
+        f++;
+    assert(f < formats + ARRAY_LEN(formats) || (name[0] == '.' && strchr("fg", name[2]) != NULL));
+    if (b != NULL && name[0] == '.')
+        buf_printf(b, name[2] == 'f' ? "%.*f" : "%.*g", name[1] - '0', x.v);
+    else if (b != NULL)
+        f->put(b, &x);
+}
+
+#define MARKS "#=%/~^@*!"
+
+/* Writes a member in the format of its mark; another character is none: a text. */
+static void put_as(struct buf *b, const struct at *at, const char *path, char mark)
+{
+    const json_t *o = object_of(at, &path);
+    json_int_t id = json_integer_value(ctl_member(o, path));
+    double v = ctl_f64(o, path);
+
+    if (mark == '#')
+        ctl_count(b, ctl_u64(o, path));
+    else if (mark == '=')
+        buf_u64(b, ctl_u64(o, path));
+    else if (mark == '%')
+        buf_printf(b, "%.10g", v);
+    else if (mark == '/')
+        ctl_rate(b, v);
+    else if (mark == '~' || mark == '^')
+        ctl_span(b, mark == '~' ? v / 1000 : v);
+    else if (mark == '@' || mark == '*')
+        ctl_moment(b, mark == '*' ? v / 1000 : v);
+    else if (mark == '!' && id != 0)
+        buf_i64(b, id);
+    else
+        ctl_clean(b, ctl_str(o, path));
+}
+
+/* ---- sentences ---- */
+
+/* "name==..current" */
+static bool is_same(const struct at *at, const json_t *o, const char *path, const char *other)
+{
+    const json_t *x = object_of(at, &other);
+
+    if (json_is_string(ctl_member(o, path)))
+        return ctl_equals(o, path, ctl_str(x, other));
+    return ctl_u64(o, path) == ctl_u64(x, other);
+}
+
+/* "?up", "?waiting=1", "?stalled_ms>29999", "+value", "!data" */
+static bool holds(const struct at *at, const char *test)
+{
+    char path[CTL_PATH];
+    const char *from = test + 1;
+    const json_t *o = object_of(at, &from), *m;
+    size_t n = strcspn(from, "=<>");
+    const char *text = from[n] != '\0' ? from + n + 1 : NULL;
+
+    memcpy(path, from, n);
+    path[n] = '\0';
+    m = ctl_member(o, path);
+    if (*test == '!')
+        return m != NULL;
+    if (*test == '+')
+        return json_is_number(m);
+    if (text != NULL && from[n] != '=')
+        return from[n] == '<' ? ctl_f64(o, path) < atof(text) : ctl_f64(o, path) > atof(text);
+    if (text != NULL && *text == '=')
+        return is_same(at, o, path, text + 1);
+    if (text != NULL)
+        return ctl_equals(o, path, text) || (*text == '1' && ctl_u64(o, path) == 1);
+    return json_is_true(m) || json_number_value(m) > 0 || ctl_u64(o, path) > 0 ||
+           json_string_length(m) > 0 || json_array_size(m) > 0 || json_object_size(m) > 0;
+}
+
+/* The mark, or the closing brace, behind p: braces in between are passed over in pairs. */
+static const char *mark_behind(const char *p, char mark)
+{
+    for (unsigned depth = 0; depth > 0 || (*p != mark && *p != '}'); p++) {
+        assert(*p != '\0');
+        depth += (*p == '{') - (*p == '}');
+    }
+    return p;
+}
+
+/* Bytes of a member's name, or of a sum of them; asserts that there is one. */
+static size_t path_len(const char *p)
+{
+    size_t n = strspn(p, "abcdefghijklmnopqrstuvwxyz0123456789_.+");
+
+    assert(n > 0 && n < CTL_PATH);
+    return n;
+}
+
+/* b NULL: it is only read. The case that is not said is read, too, so that a wrong sentence is found
+ * whatever it is about. */
+static void say(struct buf *b, const struct at *at, const char *p, const char *end);
+
+/* Says `each` of all elements; of an object's members as {"key": .., "value": ..}. False: none. */
+static bool say_each(struct buf *b, const struct at *at, const json_t *list, const char *between, const char *p,
+                     const char *end)
+{
+    size_t n = json_is_object(list) ? json_object_size(list) : json_array_size(list);
+    void *member = json_object_iter((json_t *)(uintptr_t)list);
+
+    for (size_t i = 0; i < n; i++) {
+        json_t *x = member == NULL ? json_incref(json_array_get(list, i))
+                    : json_pack("{s:s,s:O}", "key", json_object_iter_key(member), "value",
+                                json_object_iter_value(member));
+
+        buf_str(b, i > 0 ? between : "");
+        say(b, &(struct at){ x, at }, p, end);
+        json_decref(x);
+        member = json_object_iter_next((json_t *)(uintptr_t)list, member);
+    }
+    return n > 0;
+}
+
+/* p is behind the brace; returns its closing one. */
+static const char *say_case(struct buf *b, const struct at *at, const char *p)
+{
+    size_t n = path_len(p + 1);
+    const char *yes, *bar, *end, *path;
+    char test[CTL_PATH], list[CTL_PATH];
+    const json_t *o;
+    bool is;
+
+    yes = ctl_part(p, ':', test);
+    assert(yes != NULL && (*p == '&' || strchr(":=<>", p[1 + n]) != NULL));
+    bar = mark_behind(yes, '|');
+    end = *bar == '|' ? mark_behind(bar + 1, '}') : bar;
+    assert(*end == '}');
+    if (*p == '&') {
+        say(NULL, NULL, yes, bar);
+        snprintf(list, sizeof(list), "%.*s", (int)n, p + 1);
+        path = list;
+        o = object_of(at, &path);
+        is = b != NULL && say_each(b, at, ctl_member(o, path), test + 1 + n, yes, bar);
+    } else {
+        is = holds(at, test);
+        say(is ? b : NULL, at, yes, bar);
+    }
+    if (bar < end)
+        say(is ? NULL : b, at, bar + 1, end);
+    return end;
+}
+
+static const char *say_member(struct buf *b, const struct at *at, const char *p)
+{
+    size_t n = path_len(p), more = strcspn(p + n, "}");
+    char path[CTL_PATH], format[CTL_PATH];
+
+    assert(p[n + more] == '}' && more < CTL_PATH);
+    assert(more == 0 || p[n] == ':' || (more == 1 && strchr(MARKS, p[n]) != NULL));
+    snprintf(path, sizeof(path), "%.*s", (int)n, p);
+    snprintf(format, sizeof(format), "%.*s", more > 0 ? (int)more - 1 : 0, p + n + 1);
+    if (p[n] == ':')
+        put_format(b, at, path, format);
+    else if (b != NULL)
+        put_as(b, at, path, p[n]);
+    return p + n + more;
+}
+
+static void say(struct buf *b, const struct at *at, const char *p, const char *end)
+{
+    while (p < end) {
+        const char *brace = memchr(p, '{', (size_t)(end - p));
+        size_t n = (size_t)((brace != NULL ? brace : end) - p);
+
+        assert(memchr(p, '}', n) == NULL);
+        if (b != NULL)
+            buf_append(b, p, n);
+        if (brace == NULL)
+            return;
+        p = (strchr("?+!&", brace[1]) != NULL ? say_case : say_member)(b, at, brace + 1) + 1;
+    }
+}
+
+void ctl_say_in(struct buf *b, const json_t *o, const json_t *out, const char *sentence)
+{
+    say(b, &(struct at){ o, &(struct at){ out, NULL } }, sentence, sentence + strlen(sentence));
+}
+
+void ctl_say(struct buf *b, const json_t *o, const char *sentence)
+{
+    ctl_say_in(b, o, NULL, sentence);
+}
+
 /* ---- rows ---- */
 
 /* A cell has been appended from there on: it is cut between two characters. */
@@ -93,30 +439,16 @@ void table_init(struct table *t, const struct col *cols, size_t n_cols)
 
         buf_str(&t->text, head_of(&cols[i]));
         cell_end(t, i, from);
-        if (cols[i].put == NULL)
-            ctl_say(NULL, NULL, cols[i].cell); /* right, even if there are no rows */
+        ctl_say(NULL, NULL, cols[i].cell); /* right, even if there are no rows */
     }
 }
 
-static void put_cell(struct buf *b, const struct col *col, const json_t *row)
-{
-    const json_t *v = col->only != ALWAYS ? ctl_member(row, col->cell) : NULL;
-
-    if (col->put == NULL)
-        ctl_say(b, row, col->cell);
-    else if ((col->only == IF_NUMBER && !json_is_number(v)) ||
-             (col->only == IF_POSITIVE && json_number_value(v) <= 0))
-        buf_byte(b, '-');
-    else
-        col->put(b, row, col->cell);
-}
-
-void table_row(struct table *t, const json_t *row)
+void table_row(struct table *t, const json_t *row, const json_t *out)
 {
     for (size_t i = 0; i < t->n_cols; i++) {
         size_t from = t->text.len;
 
-        put_cell(&t->text, &t->cols[i], row);
+        ctl_say_in(&t->text, row, out, t->cols[i].cell);
         t->said |= i == t->n_cols - 1 && t->text.len > from;
         cell_end(t, i, from);
     }
@@ -128,7 +460,7 @@ void table_row_with(struct table *t, const json_t *row, const char *member, json
     json_t *more = json_copy((json_t *)(uintptr_t)row);
 
     (void)json_object_set_new(more, member, v);
-    table_row(t, more);
+    table_row(t, more, NULL);
     json_decref(more);
 }
 
@@ -174,193 +506,30 @@ void table_put(struct buf *b, struct table *t, size_t indent, const char *none)
     buf_fini(&t->text);
 }
 
-void view_away(struct buf *b, const json_t *doc)
+/* "rules" in "routes/rules" are the rows; in "budgets+members" both are. */
+static void put_rows(struct table *t, const json_t *doc, const char *list)
 {
-    const json_t *k;
-    size_t i;
+    size_t n = strcspn(list, "/+"), i;
+    const json_t *row;
+    char name[24];
 
-    json_array_foreach(json_object_get(doc, "away"), i, k)
-        ctl_say(b, k, "partition {partition=} did not answer: task node {node}\n");
+    snprintf(name, sizeof(name), "%.*s", (int)n, list);
+    json_array_foreach(json_object_get(doc, name), i, row) {
+        if (list[n] != '/')
+            table_row(t, row, doc);
+        if (list[n] != '\0')
+            put_rows(t, row, list + n + 1);
+    }
 }
 
 void table_list(struct buf *b, const json_t *doc, const char *list, const struct col *cols,
-                size_t n_cols,
-                const char *none)
+                size_t n_cols, const char *none, const char *then)
 {
     struct table t;
-    const json_t *row;
-    size_t i;
 
     table_init(&t, cols, n_cols);
-    json_array_foreach(json_object_get(doc, list), i, row)
-        table_row(&t, row);
+    put_rows(&t, doc, list);
     table_put(b, &t, 0, none);
-    view_away(b, doc);
-}
-
-/* ---- what a process uses ---- */
-
-void put_cpu(struct buf *b, const json_t *o, const char *path)
-{
-    buf_printf(b, "%.0f %%", 100 * ctl_f64(o, path));
-}
-
-void put_memory(struct buf *b, const json_t *o, const char *path)
-{
-    double mib = ctl_f64(o, path) / (1 << 20);
-
-    if (mib < 10240)
-        buf_printf(b, "%.0f MiB", mib);
-    else
-        buf_printf(b, "%.0f GiB", mib / 1024);
-}
-
-void put_us(struct buf *b, const json_t *o, const char *path)
-{
-    double ms = ctl_f64(o, path) / 1000;
-
-    buf_printf(b, ms < 10 ? "%.1f ms" : "%.0f ms", ms);
-}
-
-void view_unit_rates(struct buf *b, const json_t *k, const char *path)
-{
-    const json_t *list = ctl_member(k, path), *r;
-    size_t i;
-
-    if (json_array_size(list) == 0)
-        ctl_say(b, k, "{?inherit:pool's|any}");
-    json_array_foreach(list, i, r) {
-        buf_str(b, i > 0 ? "," : "");
-        ctl_say(b, r, "{units=}/{per}");
-    }
-}
-
-/* ---- YAML ---- */
-
-#define TAG_STR (yaml_char_t *)(uintptr_t)YAML_STR_TAG
-
-static int on_bytes(void *to, unsigned char *p, size_t n)
-{
-    struct buf *b = to;
-
-    buf_append(b, p, n);
-    return !b->failed;
-}
-
-static bool emit(yaml_emitter_t *y, int made, yaml_event_t *e)
-{
-    return made && yaml_emitter_emit(y, e);
-}
-
-/* A reader would take it for a number, a truth, nothing or a date. */
-static bool seems_other(const char *s)
-{
-    static const char *const words[] = { "y", "n", "yes", "no", "on", "off", "true", "false",
-                                         "null" };
-
-    for (size_t i = 0; i < ARRAY_LEN(words); i++)
-        if (strcasecmp(s, words[i]) == 0)
-            return true;
-    return *s == '\0' || (!isalpha((unsigned char)*s) && *s != '/');
-}
-
-static bool put_scalar(yaml_emitter_t *y, const char *s, size_t n, bool quoted)
-{
-    yaml_event_t e;
-
-    return emit(y, yaml_scalar_event_initialize(&e, NULL, quoted ? TAG_STR : NULL,
-                                                (yaml_char_t *)(uintptr_t)s, (int)n, !quoted, true,
-                                                quoted ? YAML_DOUBLE_QUOTED_SCALAR_STYLE
-                                                       : YAML_ANY_SCALAR_STYLE), &e);
-}
-
-static bool put_text(yaml_emitter_t *y, const char *s)
-{
-    return put_scalar(y, s, strlen(s), seems_other(s));
-}
-
-static bool put_value(yaml_emitter_t *y, const json_t *v);
-
-static bool put_map(yaml_emitter_t *y, const json_t *map)
-{
-    yaml_event_t e;
-    const char *key;
-    json_t *v;
-
-    if (!emit(y, yaml_mapping_start_event_initialize(&e, NULL, NULL, true, json_object_size(map) > 0
-                                                     ? YAML_BLOCK_MAPPING_STYLE
-                                                     : YAML_FLOW_MAPPING_STYLE), &e))
-        return false;
-    json_object_foreach((json_t *)(uintptr_t)map, key, v)
-        if (!put_text(y, key) || !put_value(y, v))
-            return false;
-    return emit(y, yaml_mapping_end_event_initialize(&e), &e);
-}
-
-static bool put_list(yaml_emitter_t *y, const json_t *list)
-{
-    yaml_event_t e;
-    const json_t *v;
-    size_t i;
-
-    if (!emit(y, yaml_sequence_start_event_initialize(&e, NULL, NULL, true,
-                                                      json_array_size(list) > 0
-                                                      ? YAML_BLOCK_SEQUENCE_STYLE
-                                                      : YAML_FLOW_SEQUENCE_STYLE), &e))
-        return false;
-    json_array_foreach(list, i, v)
-        if (!put_value(y, v))
-            return false;
-    return emit(y, yaml_sequence_end_event_initialize(&e), &e);
-}
-
-static bool put_value(yaml_emitter_t *y, const json_t *v)
-{
-    char number[40];
-
-    switch (json_typeof(v)) {
-    case JSON_OBJECT:
-        return put_map(y, v);
-    case JSON_ARRAY:
-        return put_list(y, v);
-    case JSON_STRING:
-        return put_text(y, json_string_value(v));
-    case JSON_INTEGER:
-        snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT, json_integer_value(v));
-        return put_scalar(y, number, strlen(number), false);
-    case JSON_REAL:
-        snprintf(number, sizeof(number), "%.15g", json_real_value(v));
-        return put_scalar(y, number, strlen(number), false);
-    case JSON_TRUE:
-        return put_scalar(y, "true", 4, false);
-    case JSON_FALSE:
-        return put_scalar(y, "false", 5, false);
-    default:
-        return put_scalar(y, "null", 4, false);
-    }
-}
-
-static bool put_document(yaml_emitter_t *y, const json_t *doc)
-{
-    yaml_event_t e;
-
-    return emit(y, yaml_stream_start_event_initialize(&e, YAML_UTF8_ENCODING), &e) &&
-           emit(y, yaml_document_start_event_initialize(&e, NULL, NULL, NULL, true), &e) &&
-           put_value(y, doc) && emit(y, yaml_document_end_event_initialize(&e, true), &e) &&
-           emit(y, yaml_stream_end_event_initialize(&e), &e);
-}
-
-bool yaml_put(struct buf *b, const json_t *doc)
-{
-    yaml_emitter_t y;
-    bool ok;
-
-    if (!yaml_emitter_initialize(&y))
-        return false;
-    yaml_emitter_set_output(&y, on_bytes, b);
-    yaml_emitter_set_unicode(&y, true);
-    yaml_emitter_set_width(&y, -1);
-    ok = put_document(&y, doc);
-    yaml_emitter_delete(&y);
-    return ok && !b->failed;
+    ctl_say(b, doc, CTL_AWAY);
+    ctl_say(b, doc, then);
 }

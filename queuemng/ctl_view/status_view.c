@@ -16,7 +16,6 @@
 #include "queuemng/ctl_view/columns.h"
 #include "queuemng/ctl_view/task_view.h"
 
-#define BAR_WIDTH      20
 #define QUEUES_SHOWN   20 /* queues of a cluster with many */
 #define SEGMENTS_SHOWN 12 /* segments of a long chain: the first and the last */
 
@@ -35,18 +34,13 @@ static uint64_t people_on(const json_t *queues, const char *node)
     return n;
 }
 
-static void put_places(struct buf *b, const json_t *n, const char *path)
-{
-    ctl_bar(b, ctl_u64(n, path), 0, ctl_u64(n, "max_tickets"), BAR_WIDTH);
-}
-
 /* A node takes its places by blocks: a few people hold some hundred of them. */
 static void nodes(struct buf *b, const json_t *list, const json_t *queues)
 {
     static const struct col cols[] = {
         COL("NODE", "{name}"), COL("STATE", "{?up:up|down}{?draining:,draining}"),
         COL(">SEGMENTS", "{segments#}"), COL(">OF", "{max_segments#}"), COL(">PEOPLE", "{people#}"),
-        COL("PLACES", "tickets", put_places), COL(">TAKEN", "{tickets#}"),
+        COL("PLACES", "{tickets:bar tickets max_tickets 20}"), COL(">TAKEN", "{tickets#}"),
         COL(">OF", "{max_tickets#}"), COL("ADDRESS", "{addr}"),
         COL_REGION,
     };
@@ -65,29 +59,8 @@ static LIST_VIEW(routers, "routers", "no routers\n", COL("ROUTER", "{name}"),
                  COL("MAP", "{map_version=}"), COL("HTTP", "{http}"),
                  COL_REGION)
 
-/* A process's word of itself: it is well, but for this. */
-static void warnings(struct buf *b, const json_t *list)
-{
-    const json_t *x;
-    size_t i;
-
-    json_array_foreach(list, i, x)
-        ctl_say(b, x, "{?load.warning:warning: {name}: {load.warning}\n}");
-}
-
-static void put_value(struct buf *b, const json_t *m, const char *path)
-{
-    buf_printf(b, "%.4g", ctl_f64(m, path));
-}
-
-static void put_age(struct buf *b, const json_t *m, const char *path)
-{
-    buf_printf(b, "%.1f s", (double)ctl_u64(m, path) / 1000);
-}
-
 static LIST_VIEW(metrics, "metrics", "", COL("METRIC", "{name}"), COL("STATE", "{?ok:ok|FAILED}"),
-                 COL(">VALUE", "value", put_value, IF_NUMBER),
-                 COL(">AGE", "age_ms", put_age, IF_NUMBER), COL("WHY", "{why}"))
+                 COL(">VALUE", "{+value:{value:.4g}|-}"), COL(">AGE", "{+age_ms:{age_ms:ms}|-}"), COL("WHY", "{why}"))
 
 static LIST_VIEW(moves, "moves", "", COL(">MOVE", "{move!}"), COL(">FROM", "{from!}"),
                  COL(">TO", "{to!}"), COL("STATE", "{state}"), COL(">TICKETS", "{tickets#}"))
@@ -108,17 +81,12 @@ static bool is_away(const json_t *s)
     return ctl_equals(s, "state", "lost") || ctl_equals(s, "state", "rebuilding");
 }
 
-static void put_fill(struct buf *b, const json_t *s, const char *path)
-{
-    ctl_bar(b, ctl_u64(s, path), ctl_u64(s, "joined"), ctl_u64(s, "capacity"), BAR_WIDTH);
-}
-
 /* Shows the two ends of a long chain: that is where things happen. */
 static void segments(struct buf *b, const json_t *list, bool all)
 {
     static const struct col cols[] = {
         COL(">SEGMENT", "{segment!}"), COL("NODE", "{node!}"), COL("STATE", "{state}"),
-        COL("FILL", "waiting", put_fill), COL(">WAITING", "{waiting#}"),
+        COL("FILL", "{waiting:bar joined capacity 20}"), COL(">WAITING", "{waiting#}"),
         COL(">JOINED", "{joined#}"), COL(">OF", "{capacity#}"),
         COL(">AHEAD", "{?ahead_known:{ahead#}|?}"), COL("MOVE", "{move!}"),
     };
@@ -153,24 +121,11 @@ static void lane(struct buf *b, const json_t *l, bool all)
     segments(b, json_object_get(l, "segments"), all);
 }
 
-/* Only with no-shows. */
-static void claims(struct buf *b, const json_t *q)
-{
-    double rate = ctl_f64(q, "claim_rate");
-
-    if (json_object_get(q, "claim_rate") != NULL && rate < 1)
-        buf_printf(b, ", %.0f %% of those let in come, so %.2f times as many are let in",
-                   100 * rate,
-                   ctl_f64(q, "boost"));
-}
-
 /* "2 000/s allowed", "40 of 40 slots taken", or both; `inside` has those of before a flush, too. */
 static void allowed(struct buf *b, const json_t *q)
 {
-    bool slots = ctl_equals(q, "mode", "slots"), both = ctl_equals(q, "mode", "both");
-
     ctl_say(b, q, "{?mode=slots:|{allowed_per_s/} allowed}{?mode=both:, }");
-    if (!slots && !both)
+    if (!ctl_equals(q, "mode", "slots") && !ctl_equals(q, "mode", "both"))
         return;
     ctl_count(b, json_is_integer(json_object_get(q, "inside"))
                      ? ctl_u64(q, "inside") : ctl_sum(json_object_get(q, "lanes"), "active+ready",
@@ -179,34 +134,21 @@ static void allowed(struct buf *b, const json_t *q)
                   "from before the flush)}");
 }
 
-/* Says since when joins cost work, and why. */
-static void challenge(struct buf *b, const json_t *c)
-{
-    if (ctl_u64(c, "level") == 0)
-        return;
-    buf_str(b, "; joins cost work since ");
-    ctl_moment(b, ctl_f64(c, "since_ms") / 1000);
-    ctl_say(b, c, ctl_equals(c, "why", "by_hand") ? ", by hand" : ": {began_per_s#} came in a second");
-}
-
+/* With since when joins cost work, and why; a claim rate only with no-shows. */
 static void queue_view(struct buf *b, const json_t *q, bool all)
 {
-    const json_t *l, *shadow = json_object_get(q, "shadow");
+    const json_t *l;
     size_t i;
 
     ctl_say(b, q, "queue {queue} ({state}): ");
     allowed(b, q);
-    ctl_say(b, q, "{?limited_by:, limited by {limited_by}}");
-    challenge(b, json_object_get(q, "challenge"));
-    ctl_say(b, q, "{?suspects:; suspects: {suspects#}}");
-    claims(b, q);
-    buf_byte(b, '\n');
-    if (json_is_object(shadow)) {
-        ctl_say(b, q, "  shadow{?limited_by=shadow:, everybody goes in at once}: ");
-        ctl_say(b, shadow, "{waiting#} would wait, up to {wait_s^} "
-                           "({allowed_per_s/}{?limited_by:, limited by {limited_by}}); of {joined#} so far "
-                           "{would_wait#} would have waited, up to {longest_s^}\n");
-    }
+    ctl_say(b, q, "{?limited_by:, limited by {limited_by}}{?challenge.level:; joins cost work since "
+                  "{challenge.since_ms*}{?challenge.why=by_hand:, by hand|: {challenge.began_per_s#} came in a second}}"
+                  "{?suspects:; suspects: {suspects#}}{!claim_rate:{?claim_rate<1:, {claim_rate:share} of those let in "
+                  "come, so {boost:.2f} times as many are let in}}\n"
+                  "{?shadow:  shadow{?limited_by=shadow:, everybody goes in at once}: {shadow.waiting#} would wait, up "
+                  "to {shadow.wait_s^} ({shadow.allowed_per_s/}{?shadow.limited_by:, limited by {shadow.limited_by}}); "
+                  "of {shadow.joined#} so far {shadow.would_wait#} would have waited, up to {shadow.longest_s^}\n}");
     json_array_foreach(json_object_get(q, "lanes"), i, l)
         lane(b, l, all);
 }
@@ -271,10 +213,12 @@ void view_tasks_of(struct buf *b, const json_t *doc)
         (void)view_task_queues(b, json_object_get(doc, "tasks"), NULL);
 }
 
+/* A process's word of itself: it is well, but for this. */
+#define WARNINGS(list) "{&" list ":{?load.warning:warning: {name}: {load.warning}\n}}"
+
 bool view_cluster(struct buf *b, const json_t *c, const char *queue, bool all)
 {
-    const json_t *list = json_object_get(c, "queues"), *q = NULL;
-    size_t i;
+    const json_t *list = json_object_get(c, "queues"), *q;
 
     if (queue != NULL) {
         q = ctl_find(c, "queues", "queue", queue);
@@ -286,24 +230,18 @@ bool view_cluster(struct buf *b, const json_t *c, const char *queue, bool all)
     nodes(b, json_object_get(c, "nodes"), list);
     buf_byte(b, '\n');
     routers(b, c);
-    ctl_say(b, c, "{?warning:warning: {manager}: {warning}\n}");
-    warnings(b, json_object_get(c, "nodes"));
-    warnings(b, json_object_get(json_object_get(c, "tasks"), "nodes"));
-    warnings(b, json_object_get(c, "routers"));
-    json_array_foreach(list, i, q)
-        ctl_say(b, q, "{?warning:warning: queue {queue}: {warning}\n}");
+    ctl_say(b, c, "{?warning:warning: {manager}: {warning}\n}" WARNINGS("nodes") WARNINGS("tasks.nodes")
+                  WARNINGS("routers") "{&queues:{?warning:warning: queue {queue}: {warning}\n}}");
     view_metrics_and_moves(b, c);
     queues(b, list, all);
-    json_array_foreach(json_object_get(c, "deleted"), i, q)
-        ctl_say(b, q, "\nqueue {queue} is deleted, with {waiting#} waiting: segqctl queue restore "
-                      "brings it back\n");
+    ctl_say(b, c, "{&deleted:\nqueue {queue} is deleted, with {waiting#} waiting: segqctl queue restore "
+                  "brings it back\n}");
     view_tasks_of(b, c);
     return true;
 }
 
 /* ---- the whole cluster on one screen ---- */
 
-#define TOP_BAR_WIDTH  10
 #define QUEUES_MIN 3 /* shown on the smallest screen */
 #define NODES_MAX  8 /* rows of each kind on a screen; those in trouble first */
 
@@ -332,13 +270,6 @@ static json_t *with_rates(const json_t *now, const json_t *then)
         (void)json_array_append_new(list, row);
     }
     return list;
-}
-
-/* "+12/s", "-8/s", "0/s" */
-static void rate_of_change(struct buf *b, double v)
-{
-    buf_str(b, v >= 0.05 ? "+" : v <= -0.05 ? "-" : "");
-    ctl_rate(b, fabs(v) < 0.05 ? 0 : fabs(v));
 }
 
 /* ---- the first lines ---- */
@@ -384,7 +315,7 @@ static void totals(struct buf *b, const json_t *doc, const json_t *queues, bool 
     buf_str(b, waiting == 1 ? " waits" : " wait");
     if (has_rates) {
         buf_str(b, " (");
-        rate_of_change(b, more);
+        ctl_change(b, more);
         buf_str(b, "), ");
         ctl_rate(b, arrive);
         buf_str(b, " arrive");
@@ -398,28 +329,14 @@ static void totals(struct buf *b, const json_t *doc, const json_t *queues, bool 
 
 /* ---- queues ---- */
 
-static void put_change(struct buf *b, const json_t *q, const char *path)
-{
-    rate_of_change(b, ctl_f64(q, path));
-}
-
-/* A counter that began anew is no rate below 0. */
-static void put_rate_above_0(struct buf *b, const json_t *q, const char *path)
-{
-    if (ctl_f64(q, path) < 0)
-        buf_byte(b, '-');
-    else
-        ctl_rate(b, ctl_f64(q, path));
-}
-
 /* The manager has them by people, most first. */
 static void top_queues(struct buf *b, const json_t *list, size_t most, uint64_t all)
 {
     static const struct col cols[] = {
         COL("QUEUE", "{queue}"), COL("STATE", "{state}"), COL(">WAITING", "{" CTL_IN_LINE "#}"),
-        COL(">CHANGE", "change", put_change, IF_NUMBER),
-        COL(">ARRIVE", "arrive", put_rate_above_0, IF_NUMBER),
-        COL(">LET_IN", "rate_per_s", put_rate_above_0),
+        COL(">CHANGE", "{+change:{change:change}|-}"),
+        COL(">ARRIVE", "{+arrive:{arrive:counter}|-}"),
+        COL(">LET_IN", "{rate_per_s:counter}"),
         COL(">LIMIT", "{?mode=slots:|{allowed_per_s/}}{?mode=both:, }{?mode=slots:{max_active#} "
                       "slots}{?mode=both:{max_active#} slots}"),
         COL("LIMITED_BY", "{limited_by}"), COL(">INSIDE", "{inside#}"),
@@ -430,7 +347,7 @@ static void top_queues(struct buf *b, const json_t *list, size_t most, uint64_t 
 
     table_init(&t, cols, ARRAY_LEN(cols));
     for (size_t i = 0; i < n; i++)
-        table_row(&t, json_array_get(list, i));
+        table_row(&t, json_array_get(list, i), NULL);
     buf_byte(b, '\n');
     table_put(b, &t, 0, "no queues\n");
     if (n < all)
@@ -444,11 +361,6 @@ static bool in_trouble(const json_t *n)
     return !ctl_is(n, "up") || ctl_is(n, "draining");
 }
 
-static void put_top_places(struct buf *b, const json_t *n, const char *path)
-{
-    ctl_bar(b, ctl_u64(n, path), 0, ctl_u64(n, "max_tickets"), TOP_BAR_WIDTH);
-}
-
 static void quieter(struct buf *b, size_t n)
 {
     if (n > 0)
@@ -459,7 +371,7 @@ static void top_nodes(struct buf *b, const json_t *list, size_t most)
 {
     static const struct col cols[] = {
         COL("NODE", "{name}"), COL("STATE", "{?up:up|down for {silent_ms~}}{?draining:, draining}"),
-        NODE_LOAD_COLS, COL(">SEGMENTS", "{segments#}"), COL("PLACES", "tickets", put_top_places),
+        NODE_LOAD_COLS, COL(">SEGMENTS", "{segments#}"), COL("PLACES", "{tickets:bar tickets max_tickets 10}"),
         COL(">TAKEN", "{tickets#}"), COL(">OF", "{max_tickets#}"),
     };
     size_t i, shown = 0;
@@ -470,7 +382,7 @@ static void top_nodes(struct buf *b, const json_t *list, size_t most)
     for (unsigned well = 0; well < 2; well++)
         json_array_foreach(list, i, n)
             if (in_trouble(n) == (well == 0) && (well == 0 || shown < most)) {
-                table_row(&t, n);
+                table_row(&t, n, NULL);
                 shown++;
             }
     buf_byte(b, '\n');
@@ -478,30 +390,21 @@ static void top_nodes(struct buf *b, const json_t *list, size_t most)
     quieter(b, json_array_size(list) - shown);
 }
 
-static void put_answers(struct buf *b, const json_t *r, const char *path)
-{
-    buf_printf(b, "%.0f/s", ctl_f64(r, path));
-}
-
 /* With its map: a router sends people to segments by it. */
 static void top_routers(struct buf *b, const json_t *now, size_t most)
 {
     static const struct col cols[] = {
-        COL("ROUTER", "{name}"), COL("STATE", "up{?map_is_old:, old map}"), LOAD_COLS,
-        COL(">ANSWERS", "load.answers_per_s", put_answers, IF_NUMBER),
-        COL(">P99", "load.p99_us", put_us, IF_POSITIVE), COL("HTTP", "{http}"),
+        COL("ROUTER", "{name}"), COL("STATE", "up{?map_version==..map_version:|, old map}"), LOAD_COLS,
+        COL(">ANSWERS", "{+load.answers_per_s:{load.answers_per_s:.0f}/s|-}"),
+        COL(">P99", "{?load.p99_us:{load.p99_us:us}|-}"), COL("HTTP", "{http}"),
     };
     const json_t *list = json_object_get(now, "routers");
     size_t n = json_array_size(list);
     struct table t;
 
     table_init(&t, cols, ARRAY_LEN(cols));
-    for (size_t i = 0; i < n && i < most; i++) {
-        const json_t *r = json_array_get(list, i);
-        bool old = ctl_u64(r, "map_version") != ctl_u64(now, "map_version");
-
-        table_row_with(&t, r, "map_is_old", json_boolean(old));
-    }
+    for (size_t i = 0; i < n && i < most; i++)
+        table_row(&t, json_array_get(list, i), now);
     buf_byte(b, '\n');
     table_put(b, &t, 0, "no routers\n");
     quieter(b, n > most ? n - most : 0);

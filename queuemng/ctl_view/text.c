@@ -2,23 +2,22 @@
 #include "queuemng/ctl_view/text.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define PATH_MOST 60 /* bytes of a path in our sentences, and its end */
-
 /* ---- members ---- */
 
-/* The name up to `end`; what is behind that, or NULL. */
-static const char *part(const char *path, char end, char name[PATH_MOST])
+const char *ctl_part(const char *path, char end, char name[CTL_PATH])
 {
     const char *at = strchr(path, end);
     size_t n = at != NULL ? (size_t)(at - path) : strlen(path);
 
-    assert(n < PATH_MOST);
+    assert(n < CTL_PATH);
     memcpy(name, path, n);
     name[n] = '\0';
     return at != NULL ? at + 1 : NULL;
@@ -26,10 +25,13 @@ static const char *part(const char *path, char end, char name[PATH_MOST])
 
 const json_t *ctl_member(const json_t *o, const char *path)
 {
-    char name[PATH_MOST];
+    char name[CTL_PATH];
 
-    for (; path != NULL; o = json_object_get(o, name))
-        path = part(path, '.', name);
+    while (path != NULL) {
+        path = ctl_part(path, '.', name);
+        o = json_is_array(o) && isdigit((unsigned char)name[0])
+                ? json_array_get(o, strtoul(name, NULL, 10)) : json_object_get(o, name);
+    }
     return o;
 }
 
@@ -42,8 +44,8 @@ const char *ctl_str(const json_t *o, const char *path)
 
 uint64_t ctl_u64(const json_t *o, const char *path)
 {
-    char name[PATH_MOST];
-    const char *rest = part(path, '+', name);
+    char name[CTL_PATH];
+    const char *rest = ctl_part(path, '+', name);
     double v = ctl_f64(o, name);
     json_int_t i = json_integer_value(ctl_member(o, name));
     uint64_t n = i > 0 ? (uint64_t)i : v >= 1 && v < 1e18 ? (uint64_t)v : 0;
@@ -89,124 +91,6 @@ uint64_t ctl_sum(const json_t *list, const char *path, const char *key, const ch
     return n;
 }
 
-/* ---- sentences ---- */
-
-/* Writes a member in the format of its mark; another character is none: a text. */
-static void put_as(struct buf *b, const json_t *o, const char *path, char mark)
-{
-    json_int_t id = json_integer_value(ctl_member(o, path));
-    double v = ctl_f64(o, path);
-
-    if (mark == '#')
-        ctl_count(b, ctl_u64(o, path));
-    else if (mark == '=')
-        buf_u64(b, ctl_u64(o, path));
-    else if (mark == '%')
-        buf_printf(b, "%.10g", v);
-    else if (mark == '/')
-        ctl_rate(b, v);
-    else if (mark == '~' || mark == '^')
-        ctl_span(b, mark == '~' ? v / 1000 : v);
-    else if (mark == '@' || mark == '*')
-        ctl_moment(b, mark == '*' ? v / 1000 : v);
-    else if (mark == '!' && id != 0)
-        buf_i64(b, id);
-    else
-        ctl_clean(b, ctl_str(o, path));
-}
-
-/* "?up", "?waiting=1", "+value" */
-static bool holds(const json_t *o, const char *test)
-{
-    char path[PATH_MOST];
-    const char *text = part(test + 1, '=', path);
-    const json_t *m = ctl_member(o, path);
-
-    if (*test == '+')
-        return json_is_number(m);
-    if (text != NULL)
-        return ctl_equals(o, path, text) || (*text == '1' && ctl_u64(o, path) == 1);
-    return json_is_true(m) || json_number_value(m) > 0 || ctl_u64(o, path) > 0 ||
-        json_string_length(m) > 0 ||
-           json_array_size(m) > 0 || json_object_size(m) > 0;
-}
-
-/* The mark, or the closing brace, behind p: braces in between are passed over in pairs. */
-static const char *mark_behind(const char *p, char mark)
-{
-    for (unsigned depth = 0; depth > 0 || (*p != mark && *p != '}'); p++) {
-        assert(*p != '\0');
-        depth += (*p == '{') - (*p == '}');
-    }
-    return p;
-}
-
-/* Is it a member's name, or a sum of them? Another character is a mark that is none. */
-static bool is_path(const char *p, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strchr("abcdefghijklmnopqrstuvwxyz0123456789_.+", p[i]) == NULL)
-            return false;
-    return n > 0 && n < PATH_MOST;
-}
-
-/* b NULL: it is only read. The case that is not said is read, too, so that a wrong sentence is found
- * whatever it is about. */
-static void say(struct buf *b, const json_t *o, const char *p, const char *end);
-
-/* p is behind the brace; returns its closing one. */
-static const char *say_case(struct buf *b, const json_t *o, const char *p)
-{
-    const char *yes, *bar, *end;
-    char test[PATH_MOST];
-    bool is;
-
-    yes = part(p, ':', test);
-    assert(yes != NULL && is_path(test + 1, strcspn(test + 1, "=")));
-    bar = mark_behind(yes, '|');
-    end = *bar == '|' ? mark_behind(bar + 1, '}') : bar;
-    assert(*end == '}');
-    is = holds(o, test);
-    say(is ? b : NULL, o, yes, bar);
-    if (bar < end)
-        say(is ? NULL : b, o, bar + 1, end);
-    return end;
-}
-
-static const char *say_member(struct buf *b, const json_t *o, const char *p)
-{
-    const char *end = mark_behind(p, '}');
-    size_t n = (size_t)(end - p) - (strchr("#=%/~^@*!", end[-1]) != NULL);
-    char path[PATH_MOST];
-
-    assert(*end == '}' && is_path(p, n));
-    memcpy(path, p, n);
-    path[n] = '\0';
-    if (b != NULL)
-        put_as(b, o, path, end[-1]);
-    return end;
-}
-
-static void say(struct buf *b, const json_t *o, const char *p, const char *end)
-{
-    while (p < end) {
-        const char *brace = memchr(p, '{', (size_t)(end - p));
-        size_t n = (size_t)((brace != NULL ? brace : end) - p);
-
-        assert(memchr(p, '}', n) == NULL);
-        if (b != NULL)
-            buf_append(b, p, n);
-        if (brace == NULL)
-            return;
-        p = (brace[1] == '?' || brace[1] == '+' ? say_case : say_member)(b, o, brace + 1) + 1;
-    }
-}
-
-void ctl_say(struct buf *b, const json_t *o, const char *sentence)
-{
-    say(b, o, sentence, sentence + strlen(sentence));
-}
-
 /* ---- text, bars, numbers ---- */
 
 /* U+061C; U+200E, 200F; U+2028 to 202E; U+2066 to 2069: they turn the order of the text about
@@ -243,19 +127,6 @@ void ctl_clean(struct buf *b, const char *s)
         buf_byte(b, n > 0 ? '?' : *p);
         p += n > 0 ? n : 1;
     }
-}
-
-void ctl_texts(struct buf *b, const json_t *list, const char *none)
-{
-    const json_t *x;
-    size_t i;
-
-    json_array_foreach(list, i, x) {
-        buf_str(b, i > 0 ? "," : "");
-        ctl_clean(b, json_is_string(x) ? json_string_value(x) : "?");
-    }
-    if (json_array_size(list) == 0)
-        buf_str(b, none);
 }
 
 size_t ctl_width(const char *s, size_t n)
@@ -344,6 +215,12 @@ void ctl_rate(struct buf *b, double per_s)
     else
         buf_printf(b, "%g", per_s);
     buf_str(b, "/s");
+}
+
+void ctl_change(struct buf *b, double per_s)
+{
+    buf_str(b, per_s >= 0.05 ? "+" : per_s <= -0.05 ? "-" : "");
+    ctl_rate(b, fabs(per_s) < 0.05 ? 0 : fabs(per_s));
 }
 
 void ctl_moment(struct buf *b, double s)

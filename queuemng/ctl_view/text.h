@@ -1,19 +1,6 @@
-/* text.h: members of an answer as words, numbers, bars and sentences. Pure. Everything that came
+/* text.h: members of an answer as words, numbers and bars. Pure. Everything that came
  * from the network is printed through here: characters that could steer a terminal, or turn the
- * order of the text about them (bidi), become '?', in JSON \uXXXX.
- *
- * A sentence about an object has its members in braces, each in a format that the mark behind it
- * says:
- *
- *   {queue} has {waiting#} waiting     a text   # 1 204   = 1204   % 2.5   / 2 000/s
- *                                      ! a number, or a text   ^ seconds, ~ milliseconds as "3 s"
- *                                      @ seconds, * milliseconds as a date
- *   {?up:up|down for {silent_ms~}}     up if that is true, above 0, not empty; else down
- *   {?waiting=1:person|people}          is it that number, or that text?
- *   {+value:{value%}|-}                 is it a number, if only 0?
- *
- * Behind `|` may be nothing, and what is said may have cases in it. `waiting+returning` is a
- * sum. */
+ * order of the text about them (bidi), become '?', in JSON \uXXXX. */
 #ifndef SEGQ_CTL_TEXT_H
 #define SEGQ_CTL_TEXT_H
 
@@ -21,7 +8,10 @@
 
 #include "common/base/buf.h"
 
-/* Members of an answer, `load.cpu` one of a member; absent or of another type: "-", 0, false, so
+#define CTL_PATH 60 /* bytes of a path in our sentences, and its end */
+/* The name up to `end`; returns what is behind that, or NULL. */
+const char *ctl_part(const char *path, char end, char name[CTL_PATH]);
+/* Members of an answer, `load.cpu` one of a member, `held.0` the first of a list; absent or of another type: "-", 0, false, so
  * that a newer or older queuemng is still shown. An empty text is "-", too; below 0 is 0. */
 const json_t *ctl_member(const json_t *o, const char *path);
 const char *ctl_str(const json_t *o, const char *path);
@@ -36,14 +26,8 @@ uint64_t ctl_sum(const json_t *list, const char *path, const char *key, const ch
 
 #define CTL_IN_LINE "waiting+returning" /* people who wait, and who come back */
 
-/* All of the sentence is read each time, and asserted to be one, with the cases that are not said;
- * test_ctl_text says them all. b NULL: it is only read. */
-void ctl_say(struct buf *b, const json_t *o, const char *sentence);
-
 /* s with control characters replaced. */
 void ctl_clean(struct buf *b, const char *s);
-/* The texts of a list as "a,b"; `none` if it has none. */
-void ctl_texts(struct buf *b, const json_t *list, const char *none);
 size_t ctl_width(const char *s, size_t n); /* characters of UTF-8 in n bytes */
 void ctl_pad(struct buf *b, const char *s, size_t width); /* and blanks behind it */
 /* JSON that says the same, with these characters as \uXXXX; ends of lines stay. */
@@ -56,6 +40,7 @@ void ctl_bar(struct buf *b, uint64_t held, uint64_t used, uint64_t of, size_t wi
 void ctl_count(struct buf *b, uint64_t v); /* 1234567 as 1 234 567 */
 /* The same with "/s" behind, and 0.4 as 0.4/s. */
 void ctl_rate(struct buf *b, double per_s);
+void ctl_change(struct buf *b, double per_s); /* "+12/s", "-8/s", "0/s" */
 void ctl_moment(struct buf *b, double s); /* Unix seconds as date and time; 0: "-" */
 void ctl_span(struct buf *b, double s); /* seconds as "40 s", "12 min", "3.5 h", "4 days" */
 

@@ -6,6 +6,7 @@
 
 #include "queuemng/ctl/commands.h"
 #include "queuemng/ctl/contexts.h"
+#include "queuemng/ctl_ask/def_change.h"
 #include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl_view/columns.h"
 #include "queuemng/ctl_view/status_view.h"
@@ -87,6 +88,20 @@ Test(ctl_text, foreign_texts_neither_steer_a_terminal_nor_turn_its_text)
     json_decref(doc);
 }
 
+Test(ctl_text, rows_are_lists_in_lists)
+{
+    static const struct col cols[] = { COL("A", "{?kind:{..name}|{name}}"), COL("B", "{?kind:{kind}|-}") };
+    json_t *doc = js("{\"as\":[{\"name\":\"x\",\"bs\":[{\"kind\":\"k\"},{\"kind\":\"l\"}]},{\"name\":\"y\"}],"
+                     "\"away\":[{\"partition\":3,\"node\":\"t1\"}]}");
+
+    table_list(&b, doc, "as/bs", cols, ARRAY_LEN(cols), "", "{as:count}\n");
+    cr_expect_str_eq(text(), "A  B\nx  k\nx  l\npartition 3 did not answer: task node t1\n2\n");
+    buf_reset(&b);
+    table_list(&b, doc, "as+bs", cols, ARRAY_LEN(cols), "", "");
+    cr_expect_str_eq(text(), "A  B\nx  -\nx  k\nx  l\ny  -\npartition 3 did not answer: task node t1\n");
+    json_decref(doc);
+}
+
 Test(ctl_text, columns_align)
 {
     static const struct col cols[] = {
@@ -103,8 +118,8 @@ Test(ctl_text, columns_align)
     cr_expect_str_eq(text(), "no rows\n  NAME  COUNT  STATE\n");
     buf_reset(&b);
     table_init(&t, cols, ARRAY_LEN(cols));
-    table_row(&t, json_array_get(rows, 0));
-    table_row(&t, json_array_get(rows, 1));
+    table_row(&t, json_array_get(rows, 0), NULL);
+    table_row(&t, json_array_get(rows, 1), NULL);
     table_put(&b, &t, 2, "no rows\n");
     cr_expect_str_eq(text(), "  NAME        COUNT  STATE\n"
                              "  a       1 234 567  open\n"
@@ -123,12 +138,12 @@ Test(ctl_text, columns_align_by_characters)
         memcpy(name + 1 + 2 * i, "\u00e9", 3);
     doc = json_pack("{s:[{s:s,s:i},{s:s,s:i}]}", "list", "name", "\u00e9\u4e2d", "n", 1, "name",
                     "abc", "n", 2);
-    table_list(&b, doc, "list", cols, ARRAY_LEN(cols), "");
+    table_list(&b, doc, "list", cols, ARRAY_LEN(cols), "", "");
     cr_expect_str_eq(text(), "NAME  N\n\u00e9\u4e2d    1\nabc   2\n");
     json_decref(doc);
     buf_reset(&b);
     doc = json_pack("{s:[{s:s,s:i}]}", "list", "name", name, "n", 7);
-    table_list(&b, doc, "list", cols, ARRAY_LEN(cols), "");
+    table_list(&b, doc, "list", cols, ARRAY_LEN(cols), "", "");
     cr_expect_not_null(strstr(text(), "x\u00e9\u00e9"));
     cr_expect_not_null(strstr(text(), "\u00e9  7\n"), "%s", text());
     json_decref(doc);
@@ -168,6 +183,60 @@ Test(ctl_text, a_sentence_has_cases)
     says("2 things, 3", "{of.n=} thing{?of.n=1:|s}, {?one+of.n:{one+of.n=}|none}");
 }
 
+/* says() of an object that the test has. */
+static void says_of(const char *want, const char *json, const char *sentence)
+{
+    json_t *o = js(json), *out = js("{\"name\":\"out\",\"now_ms\":9000}");
+
+    buf_reset(&b);
+    ctl_say_in(&b, o, out, sentence);
+    cr_expect_str_eq(text(), want, "%s", sentence);
+    json_decref(out);
+    json_decref(o);
+}
+
+Test(ctl_text, a_sentence_has_lists)
+{
+    static const char o[] = "{\"name\":\"a\",\"l\":[{\"n\":1,\"in\":[{\"m\":3}]},{\"n\":2,\"name\":\"b\"}],"
+                            "\"t\":[\"x\\u001b\",7,\"\"],\"none\":[],\"o\":{\"k\\u001b\":false,\"z\":\"v\"}}";
+
+    says_of("1, 2", o, "{&l, :{n=}|none}");
+    says_of("none|none|", o, "{&none, :{n=}|none}|{&nosuch:{n=}|none}|{&none:x}");
+    says_of("- in a;b in a;", o, "{&l:{name} in {..name};}");
+    says_of("3 of 1 of a of out;", o, "{&l:{&in:{m=} of {..n=} of {....name} of {......name};}}");
+    says_of("k?: false, z: \"v\"", o, "{&o, :{key}: {value:json}}");
+    says_of("1, 2, -, 3", o, "{l.0.n=}, {l.1.n=}, {l.2.n}, {l.0.in.0.m=}");
+    says_of("x?,?, and -", o, "{t:texts} and {none:texts}");
+    says_of("3, out", o, "{t:count}, {..name}");
+}
+
+Test(ctl_text, a_sentence_compares)
+{
+    static const char o[] = "{\"n\":100,\"part\":0.5,\"x\":\"out\",\"y\":\"in\",\"null\":null,\"now_ms\":9000}";
+
+    says_of("above, below", o, "{?n>99:above|not}, {?part<1:below|not}");
+    says_of("not, not, not", o, "{?n>100:above|not}, {?part<0.5:below|not}, {?nosuch>0:above|not}");
+    says_of("same, other, same", o, "{?x==..name:same|other}, {?y==..name:same|other}, {?now_ms==..now_ms:same|other}");
+    says_of("there, there, absent", o, "{!null:there|absent}, {!x:there|absent}, {!nosuch:there|absent}");
+}
+
+Test(ctl_text, a_member_has_a_format_by_name)
+{
+    static const char o[] = "{\"cpu\":1.3,\"mib\":12582912,\"gib\":12884901888,\"us\":1500,\"more\":12345,\"ms\":1500,"
+                            "\"v\":12.34567,\"slow\":2.5,\"fast\":20000,\"less\":-8,\"ended\":4,\"held\":5,\"used\":8,"
+                            "\"of\":10,\"w\":\"ab\",\"null\":null,\"at\":1000,\"then\":1000.25,\"late\":1020}";
+
+    says_of("130 %, 12 MiB, 12 GiB, 1.5 ms, 12 ms, 1.5 s", o,
+            "{cpu:share}, {mib:size}, {gib:size}, {us:us}, {more:us}, {ms:ms}");
+    says_of("12.35, 12.3, 12", o, "{v:.4g}, {v:.1f}, {v:.0f}");
+    says_of("2.5/s, 20 000/s, +12/s, -8/s, 0/s, 20 000/s, -", o,
+            "{slow:lately}, {fast:lately}, {v:change}, {less:change}, {nosuch:change}, {fast:counter}, {less:counter}");
+    says_of("2,       8, 250 ms, 20 s, 375, 0", o,
+            "{ms:up}, {at:ago ..now_ms}, {then:took at}, {late:took at}, {ms:per ended}, {ms:per nosuch}");
+    says_of("[#####---..]|ab  |4   |-   |", o, "{held:bar used of 10}|{w:pad 4}|{ended:pad 4}|{nosuch:pad 4}|");
+    says_of("\"ab\" null - -", o, "{w:json} {null:json} {null:json -} {nosuch:json}");
+}
+
 static void nothing(struct buf *to, const char *sentence)
 {
     json_t *o = js("{}");
@@ -183,6 +252,8 @@ static void nothing(struct buf *to, const char *sentence)
 IS_NONE(a_brace_that_is_not_closed_is_no_sentence, "{?up:up")
 IS_NONE(a_brace_that_is_not_opened_is_no_sentence, "up} or down")
 IS_NONE(an_unknown_mark_is_no_sentence, "{waiting&}")
+IS_NONE(an_unknown_format_is_no_sentence, "{waiting:shares}")
+IS_NONE(an_empty_list_is_read_too, "{&none:{up&}}")
 IS_NONE(a_member_without_a_name_is_no_sentence, "{#}")
 IS_NONE(a_case_without_its_text_is_no_sentence, "{?up}")
 IS_NONE(a_case_that_is_not_said_is_read_too, "{?up:{up&}|down}")
@@ -204,6 +275,7 @@ static json_t *everything(unsigned depth)
         "queues", "lanes", "segments", "nodes", "routers", "metrics", "moves", "deleted", "pools",
         "partitions", "endpoints", "held", "probe", "tasks", "keys", "limits", "schedules", "away",
         "history", "budgets", "members", "tiers", "entries", "changes", "events", "contexts",
+        "routes", "rules", "rates", "told", "targets", "names", "ticks", "suspects",
     };
     json_t *o = json_pack("{s:s,s:s,s:s,s:s,s:s,s:f,s:i,s:i,s:b,s:i,s:i}", "name", "a", "queue", "a",
                           "mode", "both", "metric", "cpu", "because", "ends_at, as it is", "ends_at",
@@ -219,7 +291,7 @@ static void say_all(const json_t *doc)
 {
     static const view_fn others[] = { view_place, view_forget, view_drain,
                                       view_metrics_and_moves, view_tasks_of, view_task_trouble,
-                                      view_endpoints, view_probe, view_away, view_detail,
+                                      view_endpoints, view_probe, view_detail,
                                       view_deleted, view_held, view_left, view_rebind };
 
     for (const struct cmd *d = ctl_cmds; d->words != NULL; d++) {
@@ -296,7 +368,7 @@ Test(ctl_text, states_have_colours_if_they_are_on)
     for (unsigned on = 0; on < 2; on++) {
         buf_reset(&b);
         colours_on(on);
-        table_list(&b, doc, "list", cols, ARRAY_LEN(cols), "");
+        table_list(&b, doc, "list", cols, ARRAY_LEN(cols), "", "");
         cr_expect_str_eq(text(), on ? "\033[1mNAME\033[0m  \033[1mSTATE\033[0m\ndown  "
                                       "\033[31mdown (3 s)\033[0m\n"
                                     : "NAME  STATE\ndown  down (3 s)\n");

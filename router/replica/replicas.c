@@ -89,7 +89,7 @@ static bool word_of(struct stream *st, node_no node, const struct msg_stats *m, 
             stream_unreached(st, m->unreached[i].silent_ms, now_ms);
             return true;
         }
-    stream_reached(st);
+    stream_reached(st, now_ms);
     return false;
 }
 
@@ -139,16 +139,19 @@ static enum replica_by by_age(const struct replicas *r, const struct stream *st,
 }
 
 /* The same where the node cannot be asked: a state that is not fresh counts if nobody may have been
- * told of a newer one, by the manager's word. One from before that state says nothing of what came
- * after; nor do intervals: others may have been told a shorter one since. While a jam held up what
- * the node said, it told others newer things: only a way that is none is allowed for. */
+ * told of a newer one, by the manager's word: until it reaches the node again, and for as long after
+ * that as a fresh state may be old, while our link to the node comes up. A word from before that state
+ * says nothing of what came after; nor do intervals: others may have been told a shorter one since.
+ * While a jam held up what the node said, it told others newer things: only a way that is none is
+ * allowed for. */
 static enum replica_by by_last_word(const struct replicas *r, const struct stream *st,
                                     const struct known_name *n, bool waits, msec_t now_ms)
 {
     bool placed = waits && (n->flags & REPLICA_FENCED) == 0;
     msec_t age_ms = stream_age_ms(st, now_ms), as_of_ms = st->now.as_of_ms;
     bool fresh = age_ms <= fresh_ms(r, st) && age_ms <= shortest_ms(n, now_ms);
-    bool silent = st->unreached && now_ms < r->word_until_ms && st->word_ms >= as_of_ms &&
+    bool away = st->unreached || (st->back_ms != 0 && now_ms - st->back_ms <= r->fresh_ms);
+    bool silent = away && now_ms < r->word_until_ms && st->word_ms >= as_of_ms &&
                   st->heard_ms <= as_of_ms + r->fresh_ms + st->sure_far_ms;
 
     if (age_ms > r->keep_ms || (!fresh && !silent))

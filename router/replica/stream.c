@@ -107,8 +107,10 @@ void stream_down(struct stream *st)
     set_fini(st, &st->next);
 }
 
-void stream_reached(struct stream *st)
+void stream_reached(struct stream *st, msec_t now_ms)
 {
+    if (st->unreached)
+        st->back_ms = now_ms;
     st->unreached = false;
 }
 
@@ -117,6 +119,7 @@ void stream_unreached(struct stream *st, msec_t silent_ms, msec_t now_ms)
     st->word_ms = now_ms;
     st->heard_ms = now_ms - silent_ms;
     st->unreached = true;
+    st->back_ms = 0;
 }
 
 static uint32_t wants(const struct stream *st)

@@ -70,6 +70,7 @@ struct stream {
     bool unreached; /* the manager did not reach the node, */
     msec_t word_ms;  /* said at this time of our clock, */
     msec_t heard_ms; /* and had heard it last at this one, or before */
+    msec_t back_ms;  /* when it said that it reaches the node again; 0: it has not, or never lost it */
     msec_t stamp_ms; /* the last one of this link */
     msec_t clock_ms; /* our clock as said last */
     msec_t echo_at_ms; /* when a stamp is asked for next */
@@ -93,7 +94,7 @@ void stream_fini(struct stream *st);
 void stream_up(struct stream *st, msec_t now_ms);
 void stream_down(struct stream *st);
 /* The manager reaches the node, or has not heard it for so long. */
-void stream_reached(struct stream *st);
+void stream_reached(struct stream *st, msec_t now_ms);
 void stream_unreached(struct stream *st, msec_t silent_ms, msec_t now_ms);
 SQ_CHECK int stream_apply(struct stream *st, const struct msg_replica *m, msec_t now_ms);
 /* The next message to the node; false: no more for now. It refers to st->seen. */

@@ -18,6 +18,15 @@ REACHED = 0.98  # of the planned rate
 INTERVAL_S = 0.05
 
 
+def first(argv):
+    """The command, before others of its core where that is allowed: the clock shall not wait for the
+    node that starts again there."""
+    ahead = ["chrt", "-r", "1"]
+    if subprocess.run([*ahead, "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+        return argv
+    return [*ahead, *argv]
+
+
 class Polls:
     """A load with a line per interval, read as they come, until stop()."""
 
@@ -26,7 +35,7 @@ class Polls:
                          interval=INTERVAL_S, until_stdin_closes=True,
                          warmup=0.2 if ctx.quick else 1)
         self.intervals, self.report = [], None
-        self.p = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.p = subprocess.Popen(first(argv), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
         ctx.at_end(self.stop)

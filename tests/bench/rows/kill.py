@@ -88,4 +88,4 @@ def run(ctx):
                          stats.summary(column("away_ms"))),
                 ], notes=[f"While: in {INTERVAL_S * 1000:.0f} ms intervals that touch that time. "
                           f"{PROBES} places were the same before and after.",
-                          "Segment node, manager and load share core 1."])]
+                          "Segment node, manager and load share core 1; the load goes first where it may (chrt)."])]

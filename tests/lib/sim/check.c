@@ -23,6 +23,7 @@
 #include "tests/lib/sim/engine.h"
 #include "tests/lib/sim/fault_clocks.h"
 #include "tests/lib/sim/faults.h"
+#include "tests/lib/sim/mng.h"
 #include "tests/lib/sim/net.h"
 #include "tests/lib/sim/opening.h"
 #include "tests/lib/sim/proc.h"
@@ -658,6 +659,18 @@ void check_answer(struct sim *s, struct player *p, const struct sans *a)
 
 /* ---- releases ------------------------------------------------------------------------ */
 
+/* A slow link may look like an ocean for a while. */
+static uint16_t way_ms(const struct sim *s)
+{
+    const struct mng *m = sim_core(s);
+    msec_t most = 0;
+
+    if (m != NULL)
+        each_node(m, n)
+            most = ms_max(most, node_way_ms(n));
+    return (uint16_t)most;
+}
+
 /* Paused or rejecting all the time: nobody is let in, whatever earns tickets. The stamp of a
  * pop is the manager's last tick: the queue may have been resumed since. */
 static void check_stopped(struct sim *s, const struct squeue *q, int64_t ordered_ms)
@@ -691,7 +704,8 @@ void check_popped(struct sim *s, const struct msg_seg_popped *g, const struct ms
     s->rel = sim_grow(s->rel, &s->cap_rel, s->n_rel + 1, sizeof(*s->rel));
     s->rel[s->n_rel++] = (struct released){ .at_ms = clock_true(s, o->released_at_ms),
                                             .n = g->n,
-                                            .queue = seg->lane / LANES_MAX };
+                                            .queue = seg->lane / LANES_MAX,
+                                            .way_ms = way_ms(s) };
     s->count.released += g->n;
     if (s->proc[seg->node].disk_full)
         sim_fail(s, "%s lets in somebody and cannot write it down", s->proc[seg->node].name);

@@ -77,9 +77,18 @@ static int by_time(const void *a, const void *b)
     return x->at_ms < y->at_ms ? -1 : x->at_ms > y->at_ms;
 }
 
+/* What is on the way to the farthest node and back, and to the one behind it. */
+static double way_ms(const struct sim *s, const struct released *r)
+{
+    double slow = r->way_ms > 100 ? 2.2 * r->way_ms : 0, ocean = 4.4 * s->o.ocean_ms;
+
+    return slow > ocean ? slow : ocean;
+}
+
 /* I7 as a bucket of four ticks: one is made up for, one is carried, and what the head of a
- * lane could not give is given by the next segment up to two ticks later; over an ocean what is
- * earned on the way there and back counts for both of these, too. For those who do not come
+ * lane could not give is given by the next segment up to two ticks later; over an ocean, or a link
+ * that the manager takes for one, what is earned on the way there and back counts for both of these,
+ * too. For those who do not come
  * no_show_boost times as many may be released. */
 static void end_rates(struct sim *s)
 {
@@ -94,7 +103,7 @@ static void end_rates(struct sim *s)
         const struct squeue *q = &s->queue[r->queue];
         bool first = i == 0 || s->rel[i - 1].queue != r->queue;
         double rate = check_rate(q, first ? r->at_ms - 100 : last, r->at_ms) * s->o.no_show_boost;
-        double way_s = s->o.ocean_ms > 0 ? 4.4 * s->o.ocean_ms / 1000 + 0.1 : 0;
+        double way_s = way_ms(s, r) > 0 ? way_ms(s, r) / 1000 + 0.1 : 0;
         double most = 2.0 + rate * (0.4 + way_s), excess;
 
         by_hand = first ? (double)q->by_hand + 0.999 : by_hand;

@@ -211,6 +211,7 @@ struct released { /* one executed SEG_POP */
     int64_t at_ms; /* the manager's stamp */
     uint32_t n;
     uint16_t queue;
+    uint16_t way_ms; /* there and back to its farthest node, as the manager has measured it */
 };
 
 struct rate_change { /* what an operator has said */

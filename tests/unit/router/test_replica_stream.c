@@ -261,7 +261,9 @@ Test(replica_kept, then_only_if_the_manager_does_not_reach_it_either, .init = be
     word(9600, 5000 + FRESH - 12); /* each word says it a little later than it was */
     cr_expect(tells(BY_LAST_KNOWN, 3, 9600));
     word(9700, 0);
-    cr_expect(asks(BY_ASKING_STALE, 3, 9700), "only we do not reach it");
+    cr_expect(tells(BY_LAST_KNOWN, 3, 9700 + FRESH), "our link to it comes up");
+    word(9750, 0);
+    cr_expect(asks(BY_ASKING_STALE, 3, 9701 + FRESH), "only we do not reach it");
     word(9800, 5000 + FRESH - 11);
     cr_expect(asks(BY_ASKING_STALE, 3, 9800), "it lived on without us");
 }

@@ -9,7 +9,7 @@ The target's lines (target.jsonl), and those of who runs the test (any other .js
                                                         length: of a 200 without an end, what was sent)
   ["trap", t, address]                                  somebody has connected to a refused address
   ["fault", t0, t1]                                     a process was killed, a partition moved
-  ["storm", t0, t1]                                     each call failed
+  ["storm", t0, t1]                                     each call failed, from before t0 until behind t1
 BY below 0: of none of the driver's tasks. A call whose caller went before its deadline has no known end: its slot is taken until then. A call is
 on its way for --late-s at most before it arrives; a fault of that moment excuses what it may do."""
 import argparse
@@ -370,7 +370,7 @@ def options(argv):
     for name, default, what in (
             ("rate", 0, "rate_per_s of the endpoint; 0: any"), ("deadline-s", 30, "of a call"),
             ("retry-s", 1, "least back-off"), ("open-s", 5, "of the breaker, the first time"),
-            ("settle-s", 2, "until the breaker must have opened"),
+            ("settle-s", 2, "of a storm, until breakers are open and nothing is on its way"),
             ("clock-ms", 3, "that clocks are read apart"), ("late-s", 0.5, "that a call may be on its way")):
         p.add_argument("--" + name, type=float, default=default, help="%s (%g)" % (what, default))
     return p.parse_args(argv)

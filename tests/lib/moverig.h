@@ -92,6 +92,20 @@ static inline void mv_kill(struct mv *w, int i, bool stays_down)
         mv_node_begin(w, i);
 }
 
+/* Behind a turn no worker waits at the door of a queue that has a task for it. */
+static inline void mv_look_at_doors(const struct mv *w, const struct tasktab *t)
+{
+    struct key_view k;
+
+    each_part (t, p) {
+        if (p->life != PART_OWNED || p->hold || t->hold || p->paused || w->keys)
+            continue;
+        list_each_of (&p->spots[true], struct spot, node, s)
+            if (engine_queue_view(&p->e, s->queue, &k) && k.waiting > 0 && k.limited == 0)
+                MV_BAD(w, "J9: %u tasks of %s and %lu workers wait for one another", k.waiting, s->queue, s->waits.n);
+    }
+}
+
 static inline void mv_turn(struct mv *w, int i)
 {
     struct mv_node *d = &w->node[i];
@@ -106,6 +120,7 @@ static inline void mv_turn(struct mv *w, int i)
         w->sender->before(w, i);
     if (!tasktab_turn(d->t, mv_now(w), &d->out))
         MV_BAD(w, "a turn without memory");
+    mv_look_at_doors(w, d->t);
     if ((dies && rng_chance(g, 0.5)) || rng_chance(g, w->fail)) { /* before the write */
         mv_kill(w, i, dies);
         return;

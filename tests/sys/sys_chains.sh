@@ -15,10 +15,25 @@ wait_for 10 "an endpoint is defined" defined
 admin PUT /v1/admin/pools/gen '{"endpoint":"gen","retry":{"min":"100ms","max":"500ms"},"max_attempts":60}' >/dev/null
 admin PUT /v1/admin/pools/images '{"notify":"gen"}' >/dev/null
 submit() { http -H "$auth" -d "$2" "$R/v1/queues/$1/tasks"; }
-take() { http -H "$auth" -d '{"wait":"10s"}' "$R/v1/queues/$1/tasks/take" | jq -c '.tasks[0]'; }
+# As a worker does: it asks again. A wait of 10 s is over in vain only if no task came meanwhile.
+take() { # QUEUE
+    local said k began over='' i
+    for ((i = 0; i < 12; i++)); do
+        began=$(now_ms)
+        said=$(http -H "$auth" -d '{"wait":"10s"}' "$R/v1/queues/$1/tasks/take")
+        k=$(jq -c '.tasks[0] // empty' <<<"$said")
+        [ -z "$k" ] || break
+        [ "$said" != '{"tasks":[]}' ] || [ $(($(now_ms) - began)) -lt 9500 ] || over=$(now_ms)
+    done
+    [ -z "$over" ] || jq -e --argjson over "$over" '.entered_at * 1000 + 1000 > $over' <(http "$R/v1/tasks/$(jq -r .task <<<"$k")") >/dev/null ||
+        echo "$1: $k" >>"$DIR/in_vain"
+    echo "$k"
+}
 ack() { http -H "$auth" -d "{\"lease_id\":\"$(jq -r .lease_id <<<"$1")\",\"result\":$2}" "$R/v1/tasks/$(jq -r .task <<<"$1")/ack" | jq -r .state; }
 look() { http "$R/v1/tasks/$1" | jq -r "$2"; } # TASK FILTER
 wait_for 15 "queues take tasks" eval 'submit gen "{\"path\":\"/echo\"}" | jq -e .task >/dev/null && submit images "{\"payload\":0,\"ttl\":\"1ms\"}" | jq -e .task >/dev/null'
+gives() { http -H "$auth" -d '{}' "$R/v1/queues/ride/7/tasks/take" | jq -e .tasks >/dev/null; }
+wait_for 15 "  and give them" gives
 
 # ---- a worker's result, a call's answer
 behind='{"queue":"gen","path":"/echo/{}","body_json":{"url":{"$result":"/url"}},"then":{"queue":"ride/7","payload":{"all":{"$result":""},"one":{"$result":"/url"}}}}'
@@ -49,6 +64,8 @@ deep='{"queue":"ride/8"}'
 for _ in 1 2 3 4 5 6 7 8; do deep="{\"queue\":\"ride/8\",\"then\":$deep}"; done
 bad "nine behind one" "{\"then\":$deep}" "400 then: at most 8 tasks stand one behind the other behind a task"
 
+check "no worker waited in vain for a task that was there" test ! -e "$DIR/in_vain"
+
 # ---- kills
 rows=$(seq 30 | while read -r i; do echo "{\"payload\":$i,\"group\":\"batch7\",\"then\":${behind/\{\}/k$i}}"; done | paste -sd,)
 http -H "$auth" -d "[$rows]" "$R/v1/queues/images/tasks/batch" | jq -e 'length == 30' >/dev/null
@@ -58,7 +75,7 @@ check_eq "which is sealed" "$(group .sealed /seal)" true
 check_eq "  so no more get in" "$(submit images '{"group":"batch7"}' | jq -r .code)" group_sealed
 worker() { # until all have come
     while [ "$(wc -l <"$DIR/acked")" -lt 30 ]; do
-        k=$(http -H "$auth" -d '{"n":5,"wait":"1s","lease":"2s"}' "$R/v1/queues/images/tasks/take" | jq -c '.tasks[]?')
+        k=$(http -H "$auth" -d '{"n":5,"wait":"1s","lease":"5s"}' "$R/v1/queues/images/tasks/take" | jq -c '.tasks[]?')
         while read -r one; do
             [ -n "$one" ] && [ "$(ack "$one" '{"url":"x"}')" = succeeded ] && jq -r .task <<<"$one" >>"$DIR/acked"
         done <<<"$k"

@@ -149,6 +149,9 @@ export interface LineOptions extends Join, CallOptions {
 }
 /** A device's key that no script can read out, for `key` of a line; extractable: to save it in a file. */
 export function newDeviceKey(options?: { extractable?: boolean }): Promise<CryptoKeyPair>;
+/** The key of this browser, for all queues of the page's address: the waiting page there has the same. It throws where
+ * there is no IndexedDB, and by plain http. */
+export function browserDeviceKey(): Promise<CryptoKeyPair>;
 /** One place in one queue: iterate over it, or wait(). */
 export class Line implements AsyncIterable<Ticket> {
   constructor(transport: Transport, queue: string, options?: LineOptions);

@@ -18,6 +18,7 @@ const PAGE = `<!doctype html><title>In line</title><p id=place>-</p><script type
 // Behind the site's own host, where the browser has the routers' cookies.
 const OWN = PAGE.replace(/new Client.*/, `new Client(['']).line('login', { events: false, token: localStorage.token });`)
   .replace('for await (const t of line)', 'for await (const t of line) localStorage.token = line.token,');
+const KEYED = OWN.replace('{ Client }', '{ Client, browserDeviceKey }').replace('events: false', '$&, key: await browserDeviceKey()');
 const handOn = (q, a) => q.pipe(http.request(k.ROUTER + q.url, { method: q.method, headers: q.headers }, r => {
   a.writeHead(r.statusCode, r.headers);
   r.pipe(a);
@@ -29,7 +30,8 @@ async function serve() {
   const server = http.createServer((q, a) => {
     if (q.url === '/') a.setHeader('Content-Type', 'text/html').end(PAGE);
     else if (q.url === '/own') a.setHeader('Content-Type', 'text/html').end(OWN);
-    else if (q.url.startsWith('/v1/')) handOn(q, a);
+    else if (q.url === '/keyed') a.setHeader('Content-Type', 'text/html').end(KEYED);
+    else if (/^\/(v1|q)\//.test(q.url)) handOn(q, a);
     else if (/^\/lib\/\w+\.mjs$/.test(q.url)) a.setHeader('Content-Type', 'text/javascript').end(fs.readFileSync(path.join(lib, path.basename(q.url))));
     else gate(q, a, () => a.setHeader('Content-Type', 'text/html').end(`<h1>Shop</h1><p id=ticket>${q.segq.ticket}</p>`));
   });
@@ -86,4 +88,29 @@ async function boundPlace() {
   await k.admin('PATCH', '', { bind: 'none' });
 }
 
-k.main([moduleInABrowser, boundPlace]);
+// `bind: key`: a page of the site's own proves the key that the waiting page at this address has.
+async function keyedPlace() {
+  await k.admin('PATCH', '', { bind: 'key' });
+  const joined = () => fetch(k.ROUTER + '/v1/queues/login/tickets', { method: 'POST', headers: { DPoP: 'none' } });
+  await claimUntil('the router wants proofs', async () => (await joined()).status === 401);
+  const site = await serve(), c = await k.visitor(), page = await c.newPage(), said = [];
+  const device = async () => ((await c.cookies()).find(x => x.name === 'segq_device_login') || { value: '' }).value;
+  page.on('response', r => said.push(`${r.request().method()} ${r.url()} ${r.status()}`));
+  await page.goto(site + '/keyed');
+  await claimUntil('a page of one\'s own has a place', async () => /^\d+$/.test(await page.locator('#place').innerText()));
+  const first = await device(), place = await page.locator('#place').innerText();
+  claim('  with a key', /^[\w-]{22}\.[\w-]{22}$/.test(first), first);
+  await c.clearCookies({ name: 'segq_device_login' });
+  await page.reload();
+  await claimUntil('without the cookie it goes on', async () => await page.locator('#place').innerText() === place);
+  claim('  since it has proved its key', (await device()).slice(0, 22) === first.slice(0, 22) && said.some(s => /^POST .*\/device 204$/.test(s)), said.join());
+  claim('nothing is wrong', c.wrong.filter(w => !/favicon|40[13]/.test(w)).length === 0, c.wrong.join('; '));
+  await c.clearCookies({ name: 'segq_device_login' });
+  await page.goto(site + '/q/login');
+  await page.waitForSelector('article.waiting');
+  claim('the waiting page at this address is the same device', (await device()).slice(0, 22) === first.slice(0, 22), await device());
+  await c.close();
+  await k.admin('PATCH', '', { bind: 'none' });
+}
+
+k.main([moduleInABrowser, boundPlace, keyedPlace]);

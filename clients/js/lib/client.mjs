@@ -6,7 +6,7 @@ import { Transport, path } from './transport.mjs';
 
 export * from './errors.mjs';
 export { Line, Several } from './people.mjs';
-export { newDeviceKey } from './proof.mjs';
+export { browserDeviceKey, newDeviceKey } from './proof.mjs';
 export { Bytes, FINAL, Operator, isOver, taskBody } from './tasks.mjs';
 export { Answer, Stream, Transport, VERSION } from './transport.mjs';
 

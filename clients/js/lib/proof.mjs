@@ -9,6 +9,25 @@ export async function newDeviceKey({ extractable = false } = {}) {
   return (await webcrypto()).subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, extractable, ['sign', 'verify']);
 }
 
+/** The key of this browser, for all queues of the page's address: the waiting page there has the same. IndexedDB
+ * keeps it. It throws where there is none, and by plain http. */
+export async function browserDeviceKey() {
+  const done = r => new Promise((good, bad) => { r.onsuccess = () => good(r.result); r.onerror = () => bad(r.error); });
+  const open = indexedDB.open('segq', 1);
+  open.onupgradeneeded = () => open.result.createObjectStore('keys');
+  const db = await done(open), store = mode => db.transaction('keys', mode).objectStore('keys');
+  const kept = () => done(store('readonly').get('device'));
+  try {
+    const has = await kept();
+    if (has) return has;
+    const fresh = await newDeviceKey();
+    await done(store('readwrite').add(fresh, 'device')).catch(() => {}); // another tab was first: its key counts
+    return await kept();
+  } finally {
+    db.close();
+  }
+}
+
 /** The header DPoP for a POST to that address. */
 export async function proof({ privateKey, publicKey }, url, nonce = '') {
   const c = await webcrypto(), { kty, crv, x, y } = await c.subtle.exportKey('jwk', publicKey);

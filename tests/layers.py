@@ -146,8 +146,8 @@ FOREIGN = {
     r"event2/": r"common/net/\w+\.[ch]|queuemng/(monitor|ctl|ctl_ask)/\w+\.[ch]",
     r"hiredis": r"common/redis/redis_(conn|ans)\.[ch]",
     r"curl/": r"task/out/\w+\.[ch]|queuemng/ctl_ask/http\.c",
-    r"openssl/": r"common/net/tls(_server|_wire)?\.c|task/out/trust\.c|common/task/sha256\.c|router/gate/p256\.c|router/state/web_push\.c",
-    r"<zlib\.h": r"router/page/gzip\.c",
+    r"openssl/": r"common/net/tls(_server|_wire)?\.c|task/out/trust\.c|common/task/sha256\.c|router/gate/p256\.c|router/state/contact\.c",
+    r"<zlib\.h": r"router/page/template\.c",
 }
 BAN_INCLUDE = re.compile(
     r"event2/|hiredis|sys/socket|netinet/|arpa/|netdb|sys/epoll|<time\.h>|sys/time\.h|<poll\.h>"

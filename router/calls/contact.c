@@ -10,7 +10,6 @@
 #include "router/calls/ticket.h"
 #include "router/links/flows.h"
 #include "router/state/contact.h"
-#include "router/state/web_push.h"
 
 /* Kept and told as it is spelt: nothing in here looks into it. */
 static bool json_contact(const struct json_member *m, struct json_scan *s, void *to)

@@ -231,7 +231,7 @@ static void derive(const struct router *r, queue_id queue, const char *text, siz
     n = n < SUBJECT_MAX_LEN ? n : SUBJECT_MAX_LEN - 1;
     memcpy(in + 1, text, n);
     for (char i = 0; i < 2; i++) {
-        in[0] = (char)(3 + i); /* 1 and 2: join_key.c */
+        in[0] = (char)(3 + i); /* 1 and 2: secrets.c */
         half = token_subject_hash(&r->keys.token, queue, in, n + 1);
         memcpy(raw + 8 * i, &half, 8);
     }

@@ -61,7 +61,7 @@ int join_lane(struct router *r, const struct route_queue *q, struct join_body *b
 static void key_of_old(struct router *r, const struct route_queue *q, struct join_body *b)
 {
     if (b->subject_len == 0 || b->keyed)
-        join_by_key(r, q, b, (struct slice){ b->old_text, TOKEN_TEXT_LEN });
+        join_by_key(&r->keys.token, q, b, (struct slice){ b->old_text, TOKEN_TEXT_LEN });
     b->keyed = false; /* no place without it: the old one would be left for a second one */
 }
 
@@ -151,7 +151,7 @@ static void begin(struct router *r, struct httpd_req *req, const struct http_req
     if (rf == NULL)
         return;
     if (key.p != NULL && b->subject_len == 0) /* a subject is one place anyway */
-        join_by_key(r, q, b, key);
+        join_by_key(&r->keys.token, q, b, key);
     join_flow(r, rf, q, b, lane);
     rflow_begin(r, rf);
 }

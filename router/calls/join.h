@@ -7,7 +7,6 @@
 #define SEGQ_ROUTER_JOIN_H
 
 #include "router/api/request.h"
-#include "router/calls/join_key.h"
 #include "router/links/flows.h"
 #include "router/state/router.h"
 

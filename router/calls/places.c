@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "router/api/json_out.h"
-#include "router/calls/group_name.h"
 #include "router/calls/places_call.h"
 #include "router/calls/ticket.h"
 

@@ -1,10 +1,11 @@
 /* places_call.h: a call of several places under way: its steps (flow/places.h) as flows, for the API
- * (places.h) and the page (page_http/places_page.h). Shell. */
+ * (places.h) and the page (page_http/places_page.h); and the name of such a group: version, client
+ * class, then the places, encrypted under a key made of the cluster's token key. Shell. */
 #ifndef SEGQ_ROUTER_PLACES_CALL_H
 #define SEGQ_ROUTER_PLACES_CALL_H
 
+#include "common/base/text.h"
 #include "router/api/response.h"
-#include "router/calls/join_key.h"
 #include "router/flow/places.h"
 #include "router/links/flows.h"
 #include "router/state/router.h"
@@ -60,5 +61,14 @@ void places_run(struct places_call *c);
 void places_gone(struct places_call *user);
 /* Frees the calls whose flows rflow_fini() has freed. */
 void places_fini(struct router *r);
+
+/* ---- the name of a group ---- */
+
+#define GROUP_NAME_ROOM 240 /* with its final 0 */
+
+/* 0-terminated. Each time another text. */
+void group_name_write(const struct places *p, const struct token_key *k, char out[GROUP_NAME_ROOM]);
+/* Fills the tokens of p and its rule, which is all zero. False: it is not ours. */
+SQ_CHECK bool group_name_read(struct places *p, const struct token_key *k, struct slice text);
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "router/calls/device.h"
-#include "router/state/suspecting.h"
+#include "router/state/router.h"
 
 _Static_assert(WAITING_BODY_MAX <= HTTPD_BODY_MAX && WAITING_TOUCH <= HTTPD_BODY_TOUCH,
                "any body can be written in place");

@@ -137,7 +137,7 @@ void flow_leave(struct flow *f, struct routes *r, const struct token *t, msec_t 
 void flow_give_up(struct flow *f, struct routes *r, const struct token *t, msec_t now_ms);
 /* A leave of a fresh ticket with a name, of a join that failed; but not if a later join has found it. */
 void flow_give_back(struct flow *f, struct routes *r, const struct token *t, msec_t now_ms);
-/* The leave of a ticket of which `known` has heard (leaves.h) begins at a node that has not heard of
+/* The leave of a ticket of which `known` has heard (replicas.h) begins at a node that has not heard of
  * it since it is reached. *i: as leaves_next(). False: there is no further one. */
 bool flow_leave_again(struct flow *f, struct routes *r, struct replicas *known, uint32_t *i,
                       msec_t now_ms);

@@ -1,4 +1,4 @@
-/* challenge.h: the text of a challenge and of its answer: the wire form of ALTCHA, version 2
+/* challenge.h: challenges: the work that they ask for, their text and that of their answers, in the wire form of ALTCHA, version 2
  * (PBKDF2/SHA-256 with a counter that the server knows), so that widgets and libraries for it solve
  * ours. Pure.
  *
@@ -11,13 +11,43 @@
  * address prefix), `who` (of the subject or the Idempotency-Key that asked for it; 0: neither), id.
  * An answer is read from any order of members; what is signed is written anew from them. So a
  * forged one costs its reading and a MAC, and one that was not worked for a second MAC: no PBKDF2.
- * All routers have the key (common/ticket/keys.h). */
+ * All routers have the key (common/ticket/keys.h).
+ *
+ * The work (puzzles) is derived keys (PBKDF2) whose counter we know, made once and given to several.
+ * To make one costs as much as one try of whoever solves it (CHALLENGE_ROUNDS), so a flood that asks
+ * must not have one made each time. Each second has PUZZLES of a rank, made as they are first given:
+ * that bounds the cost, whatever is asked. An address prefix walks through them, each once (door.h),
+ * so to solve one is worth one challenge within a prefix; whoever has m prefixes may meet one puzzle m
+ * times at most, and only as far as more than PUZZLES are asked for in a second. */
 #ifndef SEGQ_CHALLENGE_H
 #define SEGQ_CHALLENGE_H
 
+#include "common/base/base.h"
 #include "common/task/sha256.h"
 #include "common/ticket/token.h"
-#include "router/gate/puzzles.h"
+
+#define PUZZLES          512u /* in a second, of each rank */
+#define PUZZLE_RANKS     10u
+#define PUZZLE_KEYS_MIN  1024u /* counters of rank 0; each rank has twice as many */
+#define CHALLENGE_ROUNDS 300u
+
+struct puzzle {
+    uint8_t nonce[16], salt[16];
+    uint8_t key[32]; /* derived; its first half is told */
+};
+
+struct puzzles;
+
+/* secret: random, of this process. NULL: no memory. */
+struct puzzles *puzzles_new(const uint8_t secret[32]);
+void puzzles_free(struct puzzles *p);
+/* The one at a place (taken modulo PUZZLES) of that second. NULL: no memory. */
+const struct puzzle *puzzles_get(struct puzzles *p, unsigned rank, uint64_t second, uint32_t place);
+uint64_t puzzles_made(const struct puzzles *p); /* ever */
+/* The rank in which `keys` counters are tried at most. */
+unsigned puzzle_rank(uint64_t keys);
+/* The counter of the puzzle at a place: for tests, which need not solve it. */
+uint32_t puzzles_counter(const struct puzzles *p, unsigned rank, uint64_t second, uint32_t place);
 
 /* For so long it is good, by the clock of the router that made it; a router whose clock is behind that
  * by more than the leeway refuses it. A join's key is known for a minute at least

@@ -5,7 +5,7 @@
  * queuemng/policy/joins.h), once this router alone has had `from` joins of the queue in this second, or
  * if its address prefix (/24, /56) has joined more than per_address times in a minute, or a /48, which
  * has 256 of these, DOOR_SITE times as often. Difficulty is
- * a rank of puzzles.h: twice the work from level to level.
+ * a rank of challenge.h: twice the work from level to level.
  *
  * The more a prefix takes the more it pays: from 2, 4, 8 and 24 times as many as are usual on, twice the
  * work each time. Usual are per_address, or DOOR_USUAL where it is 0. What counts is this minute of the

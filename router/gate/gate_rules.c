@@ -14,7 +14,7 @@
 #include "common/config/gate_def.h"
 #include "common/http/request_headers.h"
 #include "router/gate/bypass.h"
-#include "router/gate/crawlers.h"
+#include "router/gate/visit.h"
 
 enum fit { NO, YES, UNCLEAR }; /* UNCLEAR: one server reads YES and the next one NO */
 

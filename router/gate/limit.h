@@ -1,5 +1,5 @@
-/* limit.h: how often one address may ask, and how often it may be connected. Pure (crypto
- * only). Time arrives with each call.
+/* limit.h: how often one address may ask, and how often it may be connected; how often one ticket
+ * may be polled. Pure (crypto only). Time arrives with each call.
  *
  * An address is an IPv4 address or the /64 of an IPv6 address: what one household or one
  * rented server has. It is known by a keyed hash alone: nobody outside can aim at a place
@@ -15,12 +15,21 @@
  * A refused request is told when to come: those sent away stand in a line of their own, at
  * the rate of the limit, so the told time grows with the excess and they do not come back
  * together. Being refused costs nothing else: an address that is shared by many keeps its
- * rate, whatever one of them does. */
+ * rate, whatever one of them does.
+ *
+ * Tickets (ticket_polls_...): each answer of a poll charges its ticket told / times of the time that
+ * passes; a ticket that is ahead of the time by more than it was told is refused until it is not
+ * (GCRA). So `times` polls may come at once, then `times` in each told interval: a reload of a page,
+ * or a second tab, is no matter. Who is told a shorter interval, since its turn is near, owes no more
+ * than that one. The place is kept whatever is refused. A ticket that polls as it is told is never
+ * ahead, and costs nothing to lose: the table needs room only for those that poll too often, in sets
+ * of four. If a set is full, who is least ahead is lost. */
 #ifndef SEGQ_LIMIT_H
 #define SEGQ_LIMIT_H
 
 #include "common/base/base.h"
 #include "common/base/ip.h"
+#include "common/ticket/token.h"
 
 struct limit;
 typedef uint64_t limit_id; /* never 0; the lowest bit is 0: the user's own; the second: it is IPv6 */
@@ -75,5 +84,19 @@ SQ_CHECK bool limit_conn_open(struct limit *l, limit_id id, uint32_t max);
 void limit_conn_close(struct limit *l, limit_id id);
 
 const struct limit_counts *limit_counts(const struct limit *l);
+
+/* ---- tickets ---- */
+
+struct ticket_polls;
+
+/* entries: rounded up to a power of two, 16 bytes each, touched as they are used. NULL: no memory. */
+struct ticket_polls *ticket_polls_new(size_t entries);
+void ticket_polls_free(struct ticket_polls *p);
+
+/* 0: go on; else it polls too often: the ms after which it may again. */
+SQ_CHECK uint32_t ticket_polls_over_ms(const struct ticket_polls *p, const struct token *t, msec_t now_ms);
+/* A poll was answered; told_ms: when the next one is due. times: from 1 on. */
+void ticket_polls_told(struct ticket_polls *p, const struct token *t, uint32_t told_ms, uint32_t times,
+                       msec_t now_ms);
 
 #endif

@@ -61,7 +61,7 @@ static void leave_done(struct router *r, struct rflow *rf)
         leaves_again(&r->replicas.leaves, &rf->flow.token);
 }
 
-/* Leaves that nodes may have lost are said to them again (router/replica/leaves.h). */
+/* Leaves that nodes may have lost are said to them again (router/replica/replicas.h). */
 static void repeat_leaves(struct router *r)
 {
     msec_t now_ms = ev_now(r->ev);

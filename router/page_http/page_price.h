@@ -3,12 +3,12 @@
  *
  *   PAGE_WORK    workers solve the challenge, and the form join brings the answer
  *   PAGE_CHECK   the widget's token comes with the form, and the join is held while the service is
- *                asked (router/calls/site_check.h). Whom it refuses sees the widget again; while it
+ *                asked (router/calls/challenge.h). Whom it refuses sees the widget again; while it
  *                cannot be asked verify_fallback holds: the door opens, PAGE_WORK, or PAGE_UNAVAILABLE */
 #ifndef SEGQ_ROUTER_PAGE_PRICE_H
 #define SEGQ_ROUTER_PAGE_PRICE_H
 
-#include "router/calls/site_check.h"
+#include "router/calls/challenge.h"
 #include "router/page_http/page_answer.h"
 
 /* Shows the challenge, which the script solves; or whoever waits brings it back as it is. door: a ticket that

@@ -13,7 +13,6 @@
 #include "router/calls/contact.h"
 #include "router/calls/device.h"
 #include "router/calls/join.h"
-#include "router/calls/site_check.h"
 #include "router/calls/places.h"
 #include "router/calls/ticket.h"
 #include "router/gate/visit.h"
@@ -407,7 +406,7 @@ static void post_join(struct router *r, struct httpd_req *req, struct asked *x)
         return;
     if (page_member(x->form, "key", key, sizeof(key)) > 0 && x->join.subject_len == 0 &&
         join_key_ok((struct slice){ key, strlen(key) }))
-        join_by_key(r, x->queue, &x->join, (struct slice){ key, strlen(key) });
+        join_by_key(&r->keys.token, x->queue, &x->join, (struct slice){ key, strlen(key) });
     x->a->joins = x->a->posted = true;
     if (x->queue->map.state == QUEUE_CLOSED)
         show_closed(r, req, x);

@@ -2,7 +2,7 @@
  * (groups), if no queue has that name. Shell.
  *
  *   GET without places  joins all its queues if a browser goes there itself (visit.h), else shows
- *                       the door; the group's name (calls/group_name.h) goes into a cookie
+ *                       the door; the group's name (group_name_write()) goes into a cookie
  *   GET with places     polls them; the first turn's pass goes into the cookie of passes, and the
  *                       browser to where that queue's page leads
  *   POST join, leave    of all of them
@@ -13,8 +13,16 @@
 #define SEGQ_ROUTER_PLACES_PAGE_H
 
 #include "router/api/request.h"
+#include "router/calls/places_call.h"
 #include "router/page_http/page_answer.h"
 #include "router/state/router.h"
+
+/* A page without places, into r->ans. */
+void places_show(struct router *r, const struct page_ask *a, enum page_state state, uint32_t retry_ms);
+/* A places_tell. c->page: the struct page_ask. */
+void places_answer(struct places_call *c, const struct rflow *rf);
+/* May people be sent there behind their turn in q (NULL: none)? */
+bool places_lead_to(struct router *r, const struct route_queue *q, const char *to);
 
 /* Answers, or begins flows that will. a: of this request; taken over. */
 void places_page(struct router *r, struct httpd_req *req, const struct http_req *q,

@@ -2,7 +2,7 @@
 #ifndef SEGQ_ROUTER_SERVICE_H
 #define SEGQ_ROUTER_SERVICE_H
 
-#include "router/gate/crawlers.h"
+#include "router/gate/visit.h"
 #include "router/state/router.h"
 
 /* cfg: stays the caller's, is read again at router_reload(). */
@@ -14,7 +14,7 @@ void router_drain(struct router *r, ev_fn done, void *arg);
 /* HUP: r->cfg was read again. */
 void router_reload(struct router *r);
 
-/* Asks name servers for crawlers.h. */
+/* Asks name servers for visit.h. */
 
 struct ev;
 struct crawler_names;

@@ -60,7 +60,7 @@ struct router_cfg {
     int compat; /* enum compat_kind */
     struct cfg_list aws_events; /* struct cfg_aws_event */
     int page_compat; /* enum page_compat: router/page_http/room_json.h */
-    char *compat_time; /* router/compat/classic_answer.h */
+    char *compat_time; /* router/compat/classic.h */
     int64_t call_wait;
     char *page_dir, *page_language;
     int page_https;   /* enum page_https */

@@ -12,7 +12,6 @@
 #include "common/http/request_headers.h"
 #include "common/net/net.h"
 #include "router/gate/limit.h"
-#include "router/gate/ticket_polls.h"
 #include "router/state/cfg.h"
 
 #define GATE_MAX_PROXIES CFG_NETS_MAX

@@ -1,5 +1,5 @@
 /* router.h: a router process: the data that all its rooms share, the answer to the request at
- * hand, and the time by which passes are judged. Shell; owned by service.c, which makes and frees it.
+ * hand, the time by which passes are judged, and what its table of suspects is told. Shell; owned by service.c, which makes and frees it.
  *
  *   httpd --request--> dispatch.c --> join.c ... --> flow.c (decides) --> flows.c --> node
  *   httpd <--answer--- join.c ... <-- flows.c <----- flow.c <----------- seg_batch.c <-- node
@@ -27,9 +27,9 @@
 #include "router/replica/replicas.h"
 #include "router/state/cfg.h"
 #include "router/state/client_gate.h"
+#include "router/state/contact.h"
 #include "router/state/queue_names.h"
 #include "router/state/secrets.h"
-#include "router/state/web_push.h"
 
 struct admin;
 struct site_asks;
@@ -86,7 +86,7 @@ struct router {
     } untold;
     struct seg_links *segs;
     struct mng_links *mngs;
-    /* Managers are to hear who has left (router/replica/leaves.h); NULL: there are no links to any. */
+    /* Managers are to hear who has left (router/replica/replicas.h); NULL: there are no links to any. */
     void (*tell_left)(const struct mng_links *m);
     /* A segment node is to hear what has become of its word about a turn. */
     void (*turn_told)(struct router *r, node_no node, const struct msg_turn_ans *a);
@@ -189,5 +189,19 @@ size_t router_time_text(char out[ROUTER_TIME_MAX], const char *layout, int64_t u
 /* Is the layout one at each hour of a leap year? Names of months and weekdays differ in length, so a
  * text that has room today may have none in a Wednesday of September. */
 bool router_time_fits(const char *layout);
+
+/* ---- suspects: what this router tells its table of them (router/gate/suspects.h) ---- */
+
+/* False: nobody is counted: the queue looks for none, or the client is not known. */
+SQ_CHECK bool suspecting_of(const struct route_queue *q, limit_id client, struct suspect_of *of);
+/* A join has got a new place. client: as it was when that was asked for. */
+void suspecting_placed(struct router *r, limit_id client, const struct flow *f);
+/* Somebody says something of a ticket; polls: asks for its place. Cheap while no queue looks for suspects. */
+void suspecting_heard_of(struct router *r, const struct token *t, bool polls);
+static inline void suspecting_heard(struct router *r, const struct token *t, bool polls)
+{
+    if (SQ_UNLIKELY(r->suspects != NULL))
+        suspecting_heard_of(r, t, polls);
+}
 
 #endif

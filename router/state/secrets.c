@@ -173,3 +173,44 @@ bool gate_secret_is(const struct gate_secret *s, struct slice said)
     crypto_generichash(b, sizeof(b), (const uint8_t *)said.p, said.n, NULL, 0);
     return sodium_memcmp(a, b, sizeof(a)) == 0;
 }
+
+/* ---- a join's key ---- */
+
+bool join_key_ok(struct slice key)
+{
+    if (key.n < JOIN_KEY_MIN || key.n > JOIN_KEY_MAX)
+        return false;
+    for (size_t i = 0; i < key.n; i++)
+        if (key.p[i] <= 0x20 || key.p[i] >= 0x7f)
+            return false;
+    return true;
+}
+
+/* The mark and 128 bits of keyed hashes: no subject has that name, and the key itself stands
+ * nowhere. */
+static char *put_name(char *to, const struct token_key *k, queue_id q, struct slice key)
+{
+    char text[JOIN_KEY_MAX + 1];
+
+    assert(key.n >= JOIN_KEY_MIN && key.n <= JOIN_KEY_MAX);
+    memcpy(text + 1, key.p, key.n);
+    *to++ = SUBJECT_KEY_MARK;
+    for (char half = 1; half <= 2; half++) {
+        text[0] = half;
+        to = hex_put(to, token_subject_hash(k, q, text, key.n + 1));
+    }
+    return to;
+}
+
+void join_by_key(const struct token_key *k, const struct route_queue *q, struct join_body *b, struct slice key)
+{
+    b->subject_len = (uint8_t)(put_name(b->subject, k, q->map.id, key) - b->subject);
+    b->keyed = true;
+}
+
+uint64_t join_key_hash(const struct token_key *k, queue_id q, struct slice key)
+{
+    char name[SUBJECT_MAX_LEN];
+
+    return token_subject_hash(k, q, name, (size_t)(put_name(name, k, q, key) - name));
+}

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "common/json/json_scan.h"
-#include "router/compat/classic_answer.h"
-#include "router/compat/classic_ask.h"
+#include "router/compat/classic.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

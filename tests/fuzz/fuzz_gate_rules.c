@@ -10,8 +10,8 @@
 #include <strings.h>
 
 #include "router/gate/bypass.h"
-#include "router/gate/crawlers.h"
 #include "router/gate/gate_rules.h"
+#include "router/gate/visit.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

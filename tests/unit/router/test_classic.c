@@ -1,7 +1,6 @@
 /* test_classic.c: calls of API queues of the classic kind become requests of our own API, the answers
  * to these become theirs; which endpoint an url is of; what is unfit is refused by its name. */
-#include "router/compat/classic_answer.h"
-#include "router/compat/classic_ask.h"
+#include "router/compat/classic.h"
 #include "router/state/router.h"
 #include "router/task_api/look.h"
 

@@ -2,7 +2,7 @@
  * limits of who asks too often, clients and routers that go amid a call. */
 #include "tests/lib/routerrig.h"
 
-#include "router/calls/group_name.h"
+#include "router/calls/places_call.h"
 
 static void set_up(void)
 {

@@ -3,7 +3,7 @@
 #include "tests/lib/claimrig.h"
 #include "tests/lib/routerrig.h"
 
-#include "router/calls/group_name.h"
+#include "router/calls/places_call.h"
 
 static char *both_queues[] = { (char *)"login", (char *)"rides" };
 static struct cfg_group worlds[] = { { (char *)"worlds", GROUP_GIVES_UP, { both_queues, 2 } } };

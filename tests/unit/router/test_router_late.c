@@ -176,7 +176,7 @@ Test(router_late, a_batch_that_waits_is_not_looked_through_for_others)
         cr_expect_eq(l->kind[FLOW_JOIN].late.n, 0);
 }
 
-static void join_by_key(void)
+static void join_with_key(void)
 {
     char head[120];
 
@@ -188,11 +188,11 @@ static void join_by_key(void)
 /* A node that nobody answers says so after a second: then it is too late to go without the key. */
 Test(router_late, a_join_with_only_a_key_waits_at_the_node_only_with_time_left)
 {
-    join_by_key();
+    join_with_key();
     told(1);
     cr_expect_eq(w.n_late, 0);
     w.cfg.request_timeout = FLOW_TIMEOUT_MS;
-    join_by_key();
+    join_with_key();
     UNTIL(w.n_late == 1);
     silence();
     say_late(0, 1, false);

@@ -1,7 +1,7 @@
-/* Tickets that are polled many times as often as they are told (router/gate/ticket_polls.h). */
+/* Tickets that are polled many times as often as they are told (router/gate/limit.h). */
 #include <criterion/criterion.h>
 
-#include "router/gate/ticket_polls.h"
+#include "router/gate/limit.h"
 
 #define TIMES 10
 

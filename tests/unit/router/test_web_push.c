@@ -1,5 +1,5 @@
 /* test_web_push.c: the example of RFC 8291 (section 5, appendix A); who sends it; foreign subscriptions. */
-#include "router/state/web_push.h"
+#include "router/state/contact.h"
 
 #include <openssl/core_names.h>
 #include <openssl/ec.h>

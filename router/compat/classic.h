@@ -1,4 +1,4 @@
-/* classic_ask.h: the calls of API queues of the classic kind, as requests of our own API. Pure.
+/* classic.h: the calls of API queues of the classic kind, as requests of our own API, and its answers in their words. Pure.
  *
  *   POST submitTask  task_type offline: a submission with a call; the queue is that of the endpoint
  *                    with the longest url that target_url begins with
@@ -6,10 +6,24 @@
  *                    once, for http_method and the path of target_url
  *   GET  queryTask   ?task_id=...: a look, or a poll
  *   POST cancelTask  {"task_id"}: a cancel, or a leave
+ *
+ *   our answer                                    theirs
+ *   scheduled, waiting, retrying                  pending
+ *   running, admitted                             processing
+ *   succeeded; finished after it was admitted     completed
+ *   dead, expired, cancelled, finished otherwise  failed, and task_error says which
+ *   task, entered_at                              task_id, created_at
+ *   position, eta_s                               wait_num (those before it), wait_time: numbers, -1
+ *                                                 if not known
+ *   result; pass and pass_expires_at              task_result: a string, as the target answered it;
+ *                                                 the pass as JSON in a string
+ *   moments                                       strings; "": not yet
+ *   a problem's code and detail                   {code, message}, under the same status
+ *
  * An url is of the endpoint whose own url is its longest beginning, part by part: /api has /api/x,
  * and not /apix. A member that is unknown, unfit, or there twice is refused by its name. */
-#ifndef SEGQ_ROUTER_CLASSIC_ASK_H
-#define SEGQ_ROUTER_CLASSIC_ASK_H
+#ifndef SEGQ_ROUTER_CLASSIC_H
+#define SEGQ_ROUTER_CLASSIC_H
 
 #include "common/http/http.h"
 #include "router/api/request.h"
@@ -49,5 +63,17 @@ struct classic_target {
  * without its subject. *unknown: it is an url, but no endpoint has it. */
 const char *classic_target_find(struct classic_target *t, const struct pools *pools,
                                 struct slice url, bool *unknown);
+
+#define CLASSIC_TIME_MAX 72
+
+struct classic_clock {
+    int64_t now_s;
+    const char *layout;
+    /* Writes a moment in the layout; how many bytes. */
+    size_t (*tell)(char out[CLASSIC_TIME_MAX], const char *layout, int64_t unix_s);
+};
+
+/* a: an answer to what classic_ask_read() made; what tells of no task and no problem stays as it is. */
+void classic_answer(struct api_ans *a, const struct classic_clock *c);
 
 #endif

@@ -68,7 +68,7 @@ def main():
 
 
 def told(name, got):
-    bad, took = got
+    bad, took, _ = got
     said = bad[0].strip().split("\n")[-1].strip()[:100] if bad else ""
     print(f"ok   {name}: noticed: {said} ({took:.1f} s)" if bad else f"FAIL {name}: the defect is not noticed", flush=True)
     return not bad

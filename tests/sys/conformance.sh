@@ -17,6 +17,7 @@ play() { # PROGRAM [options]: of clients/conformance
         case $line in
         "ok "*) ok "${line#ok }" ;;
         "FAIL "*) fail "${line#FAIL }" ;;
+        "skip "*) skip "${line#skip }" ;;
         *) echo "     $line" ;;
         esac
     done < <("$root/clients/conformance/$program" --cluster "$C" --bin "$BIN" "$@" 2>&1)

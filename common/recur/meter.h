@@ -13,7 +13,7 @@
 #ifndef SEGQ_RECUR_METER_H
 #define SEGQ_RECUR_METER_H
 
-#include "common/recur/cron.h"
+#include "common/recur/recur.h"
 
 struct meter_window {
     uint64_t no; /* 0: none yet */

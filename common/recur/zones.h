@@ -1,4 +1,4 @@
-/* zones.h: the system's time zones, as common/recur/cron.h asks for them: Debian's tzdata through
+/* zones.h: the system's time zones, as common/recur/recur.h asks for them: Debian's tzdata through
  * glibc. Shell.
  *
  * The zone that is asked for becomes the process's own (TZ), and stays it until another one is asked
@@ -13,7 +13,7 @@
 #ifndef SEGQ_RECUR_ZONES_H
 #define SEGQ_RECUR_ZONES_H
 
-#include "common/recur/cron.h"
+#include "common/recur/recur.h"
 
 extern const struct zones system_zones;
 

@@ -1,5 +1,5 @@
 /* state.h: the states of a task, which follows which, what may stop one that waits, by what its start
- * is reckoned, and how its attempts end. Pure. */
+ * is reckoned, how long others waited, and how attempts end. Pure. */
 #ifndef SEGQ_COMMON_TASK_STATE_H
 #define SEGQ_COMMON_TASK_STATE_H
 
@@ -204,5 +204,24 @@ const char *chain_why_word(unsigned why);
 
 /* Payload of a task of a chain: bits. */
 enum chain_form { CHAIN_CALL = 1, CHAIN_HOLES = 2 };
+
+/* Waits of tasks, counted by powers of two of milliseconds: counts of many nodes add up, and a
+ * quantile of their sum is one of all of them. */
+
+#define WAITS_BUCKETS 28 /* 0: under a millisecond; i: under 2^i ms; the last: all others */
+#define WAITS_BYTES   (WAITS_BUCKETS * 10) /* packed */
+
+struct waits {
+    uint64_t n[WAITS_BUCKETS];
+};
+
+void waits_add(struct waits *w, msec_t ms);
+void waits_join(struct waits *w, const struct waits *more);
+/* Packs it; bytes, 0 where nothing is counted. */
+size_t waits_pack(const struct waits *w, uint8_t out[WAITS_BYTES]);
+/* False: these are no packed counts; then all are 0. */
+SQ_CHECK bool waits_unpack(struct waits *w, const uint8_t *p, size_t n);
+/* The wait in ms that a part q of them (0.5, 0.99) did not exceed; NAN: nothing is counted. */
+double waits_quantile(const struct waits *w, double q);
 
 #endif

@@ -14,7 +14,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/file.h"
-#include "common/recur/cron.h"
+#include "common/recur/recur.h"
 
 /* ---- lines are written by hand: a crowd makes a hundred thousand a second, and the thread that makes
  * them has people to serve ---- */

@@ -7,7 +7,6 @@
 #include "common/task/call.h"
 #include "common/task/rules.h"
 #include "common/task/state.h"
-#include "common/task/waits.h"
 #include "common/ticket/task_token.h"
 #include "proto/router_task.pb-c.h"
 #include "proto/task_manager.pb-c.h"

@@ -10,7 +10,6 @@
 #define SEGQ_MSG_TASK_MANAGER_H
 
 #include "common/task/rules.h"
-#include "common/task/key_limit.h"
 #include "common/wire/msg_router_task.h"
 
 #define PARTS_MAX      4096 /* in a cluster */
@@ -91,7 +90,7 @@ struct msg_part_open {
     uint32_t n_eta_allow;
     const char **eta_allow; /* networks, like msg_endpoint.allow */
     uint32_t n_keys;
-    struct key_limit *keys; /* limits of single keys: as a list of key_limit.h */
+    struct key_limit *keys; /* limits of single keys: as a list (common/task/rules.h) */
     uint32_t n_zones;
     const char **zones; /* zone 1 and up of `windows` of rules and keys; "": UTC */
 };

@@ -5,7 +5,6 @@
 #include <jansson.h>
 
 #include "common/base/err.h"
-#include "common/task/key_limit.h"
 #include "common/task/rules.h"
 #include "common/ticket/token.h"
 #include "queuemng/access/tokens.h"

@@ -3,7 +3,7 @@
 #ifndef SEGQ_QUEUEMNG_CORE_TASK_VIEW_H
 #define SEGQ_QUEUEMNG_CORE_TASK_VIEW_H
 
-#include "common/task/waits.h"
+#include "common/task/state.h"
 #include "common/wire/msg_task_manager.h"
 #include "queuemng/core/view.h"
 #include "queuemng/policy/claim.h"

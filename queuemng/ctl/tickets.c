@@ -17,7 +17,6 @@
 
 #include "common/base/buf.h"
 #include "common/config/cfg_key.h"
-#include "common/task/key_limit.h"
 #include "common/task/rules.h"
 #include "common/ticket/draw.h"
 #include "common/ticket/keys.h"

@@ -176,11 +176,11 @@ LIST_VIEW(view_task_keys, "keys", "no keys\n", COL("KEY", "{key}"), COL(">WAITIN
           COL(">RUNNING", "{running#}"), COL("STOPPED_BY", "{limits:texts}"),
           COL("UNTIL", "{limited_until@}"), COL("PINNED", "{?pinned:pinned|-}"))
 
-#define KEY_LIMIT(path) "{?inherit:pool's|{?" path ":{" path "%}|any}}"
+#define LIMIT_OF_KEY(path) "{?inherit:pool's|{?" path ":{" path "%}|any}}"
 LIST_VIEW(view_pinned_keys, "keys", "no key is pinned\n", COL("QUEUE", "{queue}"),
           COL("KEY", "{key}"), COL("STATE", "{?paused:PAUSED|open}"),
-          COL(">RATE", KEY_LIMIT("rate_per_s")),
-          COL(">MAX_CONCURRENT", KEY_LIMIT("max_concurrent")), COL(">WEIGHT", KEY_LIMIT("weight")),
+          COL(">RATE", LIMIT_OF_KEY("rate_per_s")),
+          COL(">MAX_CONCURRENT", LIMIT_OF_KEY("max_concurrent")), COL(">WEIGHT", LIMIT_OF_KEY("weight")),
           COL("UNITS", "{&rates,:{units=}/{per}|{?inherit:pool's|any}}"))
 
 LIST_VIEW(view_busiest, "queues", "no queue has a task that waits or is dead\n",

@@ -12,7 +12,7 @@
 #define SEGQ_HISTORY_H
 
 #include "common/base/map.h"
-#include "common/task/waits.h"
+#include "common/task/state.h"
 
 #define HISTORY_STEP_MS 2000 /* a round, and a point of HISTORY_10M */
 #define HISTORY_QUEUES  512

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/recur/cron.h"
+#include "common/recur/recur.h"
 #include "common/task/rules.h"
 
 #define TIER(f) offsetof(struct def_tier, f)

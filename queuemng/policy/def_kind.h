@@ -9,7 +9,7 @@
 #define SEGQ_QUEUEMNG_POLICY_DEF_KIND_H
 
 #include "common/config/cfg.h"
-#include "common/task/key_limit.h"
+#include "common/task/rules.h"
 
 struct def_kind {
     const char *word, *words; /* "queue"; "queues", the key of their list in files and answers */

@@ -5,7 +5,6 @@
 #define SEGQ_POOL_DEF_H
 
 #include "common/config/cfg.h"
-#include "common/task/key_limit.h"
 #include "common/task/rules.h"
 #include "queuemng/policy/budget_def.h"
 

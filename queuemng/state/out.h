@@ -8,7 +8,7 @@
 #ifndef SEGQ_QUEUEMNG_STATE_OUT_H
 #define SEGQ_QUEUEMNG_STATE_OUT_H
 
-#include "common/recur/cron.h"
+#include "common/recur/recur.h"
 #include "common/ticket/draw.h"
 #include "common/wire/msg.h"
 

@@ -13,7 +13,7 @@
 #include "common/config/cfg.h"
 #include "common/recur/meter.h"
 #include "common/task/rules.h"
-#include "common/task/waits.h"
+#include "common/task/state.h"
 #include "common/wire/msg_task_manager.h"
 #include "queuemng/policy/claim.h"
 #include "queuemng/policy/endpoint_def.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/submit/callback.h"
+#include "common/submit/submission.h"
 #include "router/state/router.h"
 #include "router/task_api/rights.h"
 

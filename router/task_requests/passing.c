@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/task/call.h"
 #include "common/task/sha256.h"
-#include "common/task/window.h"
 #include "router/task_requests/progress.h"
 
 #define LOG_MODULE "passing"

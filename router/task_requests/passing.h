@@ -1,5 +1,5 @@
 /* passing.h: the answer to a call while it comes from its target: from its task node, piece by piece, to
- * its client. Shell; the arithmetic of its window is common/task/window.h.
+ * its client. Shell; the arithmetic of its window is common/task/call.h.
  *
  *   begins   a TASK_GET with a window is answered with PIECE_HEAD in place of TASK_GET_ANS
  *   slow     what the client has not taken is WINDOW_BYTES at most: the node reads no more from the

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/task/window.h"
+#include "common/task/call.h"
 #include "router/state/router.h"
 #include "router/task_api/look.h"
 #include "router/task_api/path.h"

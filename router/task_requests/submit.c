@@ -6,7 +6,6 @@
 
 #include "common/submit/body.h"
 #include "common/task/call.h"
-#include "common/task/window.h"
 #include "router/state/router.h"
 #include "router/task_api/look.h"
 #include "router/task_api/path.h"

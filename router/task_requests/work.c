@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/submit/callback.h"
+#include "common/submit/submission.h"
 #include "common/task/call.h"
 #include "common/task/rules.h"
 #include "router/state/router.h"

@@ -25,7 +25,7 @@
 #ifndef SEGQ_CALLS_ENDPOINT_LETS_H
 #define SEGQ_CALLS_ENDPOINT_LETS_H
 
-#include "common/task/window.h"
+#include "common/task/call.h"
 #include "task/calls/endpoint.h"
 
 /* running: tasks of its pools that run now. */

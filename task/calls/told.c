@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/recur/cron.h"
+#include "common/recur/recur.h"
 
 #define NUMBER_MOST 1000000000000000 /* larger ones are as good as that */
 #define UNIX_S      1000000000       /* from here on a number is a moment, */

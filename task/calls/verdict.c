@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/recur/cron.h"
+#include "common/recur/recur.h"
 
 const char *call_class_word(enum call_class c)
 {

@@ -8,7 +8,6 @@
 #include "task/engine/arrive.h"
 #include "task/engine/leave.h"
 #include "task/engine/side_records.h"
-#include "task/engine/places.h"
 #include "task/engine/tqueue.h"
 
 #define BIT(S) (1u << TASK_##S)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "task/engine/places.h"
+#include "task/engine/side_records.h"
 #include "task/engine/tqueue.h"
 
 static bool is_time(uint64_t ms)

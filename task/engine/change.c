@@ -6,7 +6,6 @@
 #include "common/base/err.h"
 #include "task/engine/apply.h"
 #include "task/engine/engine.h"
-#include "task/engine/places.h"
 #include "task/engine/side_records.h"
 #include "task/engine/tqueue.h"
 

@@ -1,15 +1,18 @@
-/* engine.c: the parts of a partition, made and freed; what the clock does. */
+/* engine.c: the parts of a partition, made and freed; calendar windows of its rates; what the clock does. */
 #include "task/engine/engine.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/err.h"
+#include "common/base/log.h"
+#include "common/recur/meter.h"
 #include "task/engine/apply.h"
-#include "task/engine/calendar.h"
 #include "task/engine/tqueue.h"
 #include "task/engine/worker.h"
 #include "task/keys/buckets.h"
+
+#define LOG_MODULE "calendar"
 
 void engine_init(struct engine *e, const struct engine_opts *o)
 {
@@ -147,6 +150,83 @@ uint64_t engine_bytes(const struct engine *e)
         if (tqueue_at(e, i)->pool != NULL)
             bytes += rank_bytes(&tqueue_at(e, i)->rank) + tqueue_at(e, i)->len + 1;
     return bytes;
+}
+
+/* ---- calendar windows of rates ---------------------------------------------------------- */
+
+#define AGAIN_MS 60000 /* a zone that is not known here */
+#define SWEEP    8192 /* limiters that are looked at in a turn */
+
+/* Some rule has a window of it. */
+static bool is_wanted(const struct engine *e, unsigned zone)
+{
+    bool wanted = false;
+
+    for (unsigned k = 0; k < RATE_NPERS; k++)
+        wanted |= e->tree.windows->v[zone * RATE_NPERS + k].wanted;
+    return wanted;
+}
+
+int engine_zone(struct engine *e, const char *name, uint32_t *taken)
+{
+    struct trec r = { .kind = TREC_WINDOW, .name = { name, (uint32_t)strlen(name) } };
+    unsigned to = 0;
+
+    for (unsigned z = 1; z <= RATE_ZONES_MAX; z++) {
+        const char *has = e->tree.windows != NULL ? e->tree.windows->zone[z] : NULL;
+
+        if (has != NULL && strcmp(has, name) == 0) {
+            *taken |= 1u << z;
+            return (int)z;
+        }
+        if (to == 0 && (has == NULL || (!is_wanted(e, z) && (*taken >> z & 1) == 0)))
+            to = z;
+    }
+    r.lo = to * RATE_NPERS;
+    *taken |= 1u << to;
+    return to == 0 ? SQ_EFULL : task_perform(e, &r) < 0 ? SQ_ENOMEM : (int)to;
+}
+
+static int64_t look_at_window(struct engine *e, uint8_t at, struct window *w)
+{
+    const struct zone z = { e->zones, e->tree.windows->zone[at / RATE_NPERS] };
+    const struct meter has = { .window = { w->no, w->from_ms, w->to_ms } };
+    struct meter_window next;
+
+    if (!meter_is_over(&has, e->wall_at))
+        return w->to_ms;
+    if (!meter_window_at(&next, rate_per_seconds(at % RATE_NPERS), &z, e->wall_at)) {
+        log_error("event=zone_unknown zone=%s do=\"install tzdata: tasks with rates of its calendar windows wait\"",
+                  z.name);
+        return e->wall_at + AGAIN_MS;
+    }
+    task_perform_sure(e, &(const struct trec){ .kind = TREC_WINDOW, .lo = at, .hi = w->no + 1,
+                                               .wall = (uint64_t)next.from_ms, .entered = (uint64_t)next.to_ms,
+                                               .lease = e->next_lease });
+    return next.to_ms;
+}
+
+static void look_at_windows(struct engine *e)
+{
+    e->windows_seen = e->wall_at;
+    e->windows_at = MSEC_NEVER;
+    e->tree.windows->in_parts = true;
+    for (unsigned k = RATE_NPERS; k < UNIT_WINDOWS; k++)
+        if (e->tree.windows->v[k].wanted)
+            e->windows_at = ms_min(e->windows_at, look_at_window(e, (uint8_t)k, &e->tree.windows->v[k]));
+}
+
+/* Begins those that are over, and goes on with those that have begun. Behind it e->windows_at is the wall's
+ * moment of the next look. */
+static void advance_windows(struct engine *e)
+{
+    if (e->tree.windows == NULL)
+        return;
+    e->tree.windows->wall_ahead = e->wall_at - e->at;
+    if (e->wall_at >= e->windows_at || e->wall_at < e->windows_seen)
+        look_at_windows(e);
+    if (e->tree.windows->at != 0)
+        windows_sweep(&e->tree, SWEEP, e->at);
 }
 
 /* ---- the clock: a timer's meaning is its task's state ----------------------------- */
@@ -388,7 +468,7 @@ bool engine_advance(struct engine *e, struct task_now now, unsigned most)
         wheel_rewind(&e->walls, now.wall_ms);
     if (e->fenced)
         return false;
-    calendar_advance(e);
+    advance_windows(e);
     for (; most > 0 && (slot = pop_due(e, &due)) != WHEEL_NONE; most--)
         is_due(e, slot, due);
     if (most > 0)

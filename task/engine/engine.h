@@ -18,15 +18,15 @@
 #define SEGQ_TASK_ENGINE_H
 
 #include "common/base/metrics.h"
-#include "common/task/waits.h"
+#include "common/task/state.h"
 #include "task/containers/rank.h"
 #include "task/containers/rate.h"
 #include "task/engine/pool.h"
 #include "task/keys/tree.h"
 #include "task/store/extras.h"
-#include "task/store/names.h"
 #include "task/store/queue_extras.h"
 #include "task/store/record.h"
+#include "task/store/store.h"
 
 struct tqueue { /* present while it has tasks */
     struct pool *pool; /* ref; NULL: the index is free */
@@ -227,5 +227,13 @@ void task_give_back(struct engine *e, task_slot slot);
 uint64_t task_expiry(const struct engine *e, const struct pool *p, const struct task_own *own);
 /* The end of something that lasts so long; at least a millisecond, within what timers can. */
 uint64_t task_end_of(const struct engine *e, uint64_t for_ms);
+
+/* Calendar windows of a partition's rates: the wall clock says when one begins, and the record WINDOW: the
+ * window that is running is over when the wall shows its end. A clock that goes back begins nothing; one that
+ * was so far ahead that the window has not begun for a day and more was wrong (meter_is_over()).
+ *
+ * The number of a zone of rates, from 1; one that is new is written down, and has that of one which no rule has,
+ * nor *taken: bits of the numbers of the rules to come, this one's too. SQ_ENOMEM; SQ_EFULL: too many. */
+SQ_CHECK int engine_zone(struct engine *e, const char *name, uint32_t *taken);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "task/engine/arrive.h"
-#include "task/engine/places.h"
+#include "task/engine/side_records.h"
 #include "task/engine/tqueue.h"
 #include "task/engine/worker.h"
 

@@ -3,7 +3,6 @@
 #ifndef SEGQ_TASK_POOL_H
 #define SEGQ_TASK_POOL_H
 
-#include "common/task/key_limit.h"
 #include "common/task/rules.h"
 #include "task/containers/rate.h"
 #include "task/keys/tree.h"
@@ -39,7 +38,7 @@ struct pool { /* a pattern and its rules */
 
 struct backoff pool_backoff(const struct task_rules *r);
 void pool_set_rules(struct pool *p, const struct task_rules *r);
-/* Reads the bytes of a record (key_limit.h). 0, SQ_EPROTO, SQ_ENOMEM: *k is empty. */
+/* Reads the bytes of a record (key_limits_encode()). 0, SQ_EPROTO, SQ_ENOMEM: *k is empty. */
 SQ_CHECK int key_rules_read(struct key_rules *k, const char *p, uint32_t n);
 void key_rules_free(struct key_rules *k);
 /* The same patterns: then k takes over their rules, to which limiters point. */

@@ -7,7 +7,6 @@
 #include "task/engine/apply.h"
 #include "task/engine/look.h"
 #include "task/engine/side_records.h"
-#include "task/engine/places.h"
 #include "task/engine/tqueue.h"
 
 static struct trec_text text_of(const char *s)

@@ -7,7 +7,7 @@
 #include "task/engine/apply.h"
 #include "task/engine/change.h"
 #include "task/engine/engine.h"
-#include "task/engine/places.h"
+#include "task/engine/side_records.h"
 #include "task/engine/tqueue.h"
 
 /* ---- offer -------------------------------------------------------------------------------- */

@@ -44,7 +44,7 @@ task_no engine_named(const struct engine *e, const struct trec_text *queue,
                      const struct trec_text *name);
 
 /* A task that stands in several queues of its pool: the first worker who takes it has it, and in that
- * moment it stands in none of the others (places.h). */
+ * moment it stands in none of the others (side_records.h). */
 
 /* The next name of "b,c", which goes on behind it; n 0: there is none. */
 struct trec_text offer_next(struct trec_text *list);

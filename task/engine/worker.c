@@ -9,7 +9,7 @@
 #include "task/engine/change.h"
 #include "task/engine/engine.h"
 #include "task/engine/leave.h"
-#include "task/engine/places.h"
+#include "task/engine/side_records.h"
 #include "task/engine/submit.h"
 #include "task/engine/tqueue.h"
 #include "task/keys/ring.h"

@@ -14,7 +14,6 @@
 #include "task/node/body.h"
 #include "task/node/calls.h"
 #include "task/node/parts.h"
-#include "task/node/portions.h"
 
 static bool is_whole_here(const struct tasktab *t, const struct msg_task_get_ans *m)
 {

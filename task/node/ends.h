@@ -21,7 +21,6 @@
 #include "common/base/list.h"
 #include "common/base/map.h"
 #include "common/base/text.h"
-#include "common/task/key_limit.h"
 #include "common/task/rules.h"
 #include "common/task/state.h"
 #include "common/wire/msg.h"

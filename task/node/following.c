@@ -7,7 +7,6 @@
 #include "common/task/sha256.h"
 #include "task/node/body.h"
 #include "task/node/parts.h"
-#include "task/node/portions.h"
 #include "task/node/wait.h"
 
 struct kept { /* a whole answer that is in no file: for those who were behind at its end */

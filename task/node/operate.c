@@ -11,7 +11,6 @@
 #include "task/node/body.h"
 #include "task/node/commands.h"
 #include "task/node/parts.h"
-#include "task/node/portions.h"
 #include "task/node/submissions.h"
 
 #define ORDERS_MOST 10000u /* tasks of a question: some milliseconds */

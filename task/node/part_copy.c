@@ -11,9 +11,9 @@
 #include "common/wire/msg.h"
 #include "task/calls/calls.h"
 #include "task/engine/change.h"
+#include "task/node/body.h"
 #include "task/node/keep.h"
 #include "task/node/parts.h"
-#include "task/node/portions.h"
 #include "task/node/wait.h"
 
 #define LOG_MODULE "table"

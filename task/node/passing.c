@@ -5,9 +5,9 @@
 #include <stdio.h>
 
 #include "task/engine/worker.h"
+#include "task/node/body.h"
 #include "task/node/following.h"
 #include "task/node/parts.h"
-#include "task/node/portions.h"
 #include "task/node/wait.h"
 
 /* A target that is telling an answer hears of a closed connection at its next piece: for so long what

@@ -8,8 +8,8 @@
  *               READER_COMES_MS, no more is read than it can be told
  *   once        record PASSED is written before the head leaves: whatever happens then, no other
  *               attempt follows, also behind a kill
- *   how much    window.h: none is kept here: no more is read from the target than has room, with the
- *               reader, and on its link (portions.h)
+ *   how much    struct window_in: none is kept here: no more is read from the target than has room, with the
+ *               reader, and on its link (body.h)
  *   whole       is said of an answer that ended well, when the task is settled by it
  *   gone        the reader, or its link: the call is given up, if the reader said so; else it goes on
  *               to its end, for those who look at it later */

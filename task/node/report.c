@@ -9,9 +9,9 @@
 #include "task/engine/submit.h"
 #include "task/keys/tree.h"
 #include "task/node/answer.h"
+#include "task/node/body.h"
 #include "task/node/calls.h"
 #include "task/node/parts.h"
-#include "task/node/portions.h"
 #include "task/node/submissions.h"
 
 #define REPORT_MS   1000

@@ -12,10 +12,9 @@
  *   operate.c    what operators ask and order
  *   answer.c     what a look and a take are told
  *   wait.c       who waits for a task, and until when
- *   portions.c   what is long waits until its link has room
  *   part_copy.c  a partition's copy to another node, and from there
  *   keep.c       records into the journal, and out of it
- *   body.c       payloads and results: put, read, copied
+ *   body.c       payloads and results: put, read, copied; what is long waits until its link has room
  *   ends.c       tasks that have ended: as lines of JSON, told in another queue
  *   report.c     what managers are told; ends of tasks, to routers */
 #ifndef SEGQ_TASKTAB_STATE_H
@@ -45,7 +44,7 @@ struct tpeer { /* a link */
     bool refused; /* a manager: said once */
     uint64_t store; /* a manager: what its TASK_OK said */
     struct list waits; /* list of struct wait, the oldest first */
-    /* Load of the link (portions.h): */
+    /* Load of the link (body.h): */
     uint64_t said, handed; /* bytes of long messages: for it, ever; of them, given to the link */
     size_t unsent; /* bytes that the link has not sent */
     size_t lent;   /* bytes that are about to be said, since they were let go in this turn */

@@ -8,6 +8,7 @@
 #include "task/calls/endpoint.h"
 #include "task/calls/estimates.h"
 #include "task/engine/change.h"
+#include "task/node/body.h"
 #include "task/node/calls.h"
 #include "task/node/commands.h"
 #include "task/node/following.h"
@@ -17,7 +18,6 @@
 #include "task/node/part_copy.h"
 #include "task/node/parts.h"
 #include "task/node/passing.h"
-#include "task/node/portions.h"
 #include "task/node/report.h"
 #include "task/node/wait.h"
 

@@ -204,7 +204,7 @@ void tasktab_follow_on(struct tasktab *t, struct outbox *out);
 void tasktab_places(struct tasktab *t, struct task_now now, struct outbox *out);
 /* The turn was not written, so links are closed: nobody hears them any more. */
 void tasktab_readers_forget(struct calls *c);
-/* ---- what is long waits until its link has room (task/node/portions.h) ----
+/* ---- what is long waits until its link has room (task/node/body.h) ----
  * Once a turn, before all else at its end. handed: bytes of long messages (out_item.bulk) that the link
  * was given, ever; unsent: bytes of all messages that it has not sent. */
 void tasktab_link(struct tasktab *t, struct task_now now, peer_no no, uint64_t handed, size_t unsent);

@@ -6,8 +6,8 @@
 
 #include "common/base/text.h"
 #include "task/calls/calls.h"
+#include "task/node/body.h"
 #include "task/node/parts.h"
-#include "task/node/portions.h"
 
 #define WAIT_MAX_MS 3600000u
 #define UNWAIT_STEPS 1000u

@@ -10,7 +10,7 @@
 #include "common/base/versions.h"
 #include "common/journal/check.h"
 #include "common/journal/turn.h"
-#include "common/task/key_limit.h"
+#include "common/task/rules.h"
 #include "task/node/keep.h"
 #include "task/store/record.h"
 

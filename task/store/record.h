@@ -62,7 +62,7 @@
     X(REDRIVING, 45, name, no, most) /* dead ones up to `no` wait again; most: per 1000 s */ \
     X(RUN, 46, no, entered, until) /* goes before all of its queue, beyond limits */     \
     X(OWN, 47, no, own)           /* things of its own (common/task/rules.h); before ACCEPT */ \
-    X(KEYS, 48, name, rules)      /* limits of a pool's keys (common/task/key_limit.h) */ \
+    X(KEYS, 48, name, rules)      /* limits of a pool's keys (common/task/rules.h) */ \
     X(REPLY, 49, no, body)        /* the target's words to an attempt that fails; 0: nothing */ \
     X(CUT, 52, no, until)         /* cancelled while it runs, by force: until 0; its slots are free */ \
     X(EXPLAIN, 51, no, lo, name)  /* newest attempt: a number, the worker's reason */ \

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/recur/cron.h"
+#include "common/recur/recur.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

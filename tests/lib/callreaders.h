@@ -12,7 +12,7 @@
 
 #include <sodium.h>
 
-#include "common/task/window.h"
+#include "common/task/call.h"
 #include "task/calls/calls.h"
 #include "tests/lib/moverig.h"
 

@@ -7,7 +7,6 @@
 
 #include "common/task/call.h"
 #include "common/task/state.h"
-#include "common/task/window.h"
 #include "task/service/service.h"
 #include "tests/lib/targetrig.h"
 #include "tests/lib/tasknoderig.h"

@@ -4,7 +4,6 @@
 #define SEGQ_TASKS_LIMITS_H
 
 #include "common/base/rng.h"
-#include "common/task/key_limit.h"
 #include "common/task/rules.h"
 
 #define LIMITS_MOST 5u

@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include "common/base/err.h"
-#include "task/engine/calendar.h"
 #include "task/engine/change.h"
+#include "task/engine/engine.h"
 #include "tests/lib/engine_state.h"
 #include "tests/lib/tasks/actors.h"
 #include "tests/lib/tasks/model.h"
-#include "tests/lib/tasks/settled.h"
 #include "tests/lib/tasks/names.h"
+#include "tests/lib/tasks/settled.h"
 
 #define START      ((msec_t)1780000000000)
 #define GROUP_HEAD 12u

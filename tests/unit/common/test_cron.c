@@ -1,6 +1,6 @@
 /* test_cron.c: which expressions are read, when they come next, and what they do when clocks change.
  * Moments are UTC, but for what the zone's own clocks show. */
-#include "common/recur/cron.h"
+#include "common/recur/recur.h"
 
 #include "tests/lib/criterion.h"
 #include <stdio.h>

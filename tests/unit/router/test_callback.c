@@ -1,6 +1,6 @@
 /* test_callback.c: a call that a caller says in JSON, or a request that is passed on, becomes the
  * call form; what is wrong is said by its name. */
-#include "common/submit/callback.h"
+#include "common/submit/submission.h"
 
 #include "tests/lib/criterion.h"
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* test_passing_http.c: an answer to /v1/call while it comes, through a whole router: its head, its pieces,
  * its end; and that nothing looks whole which is not. */
-#include "common/task/window.h"
+#include "common/task/call.h"
 #include "router/task_requests/passing.h"
 #include "tests/lib/taskhttprig.h"
 

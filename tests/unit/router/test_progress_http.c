@@ -1,6 +1,6 @@
 /* test_progress_http.c: a caller in line is told its place in the event stream that it waits for, through a whole
  * router: what it sees of that, of the answer behind it, and of one that is no event stream. */
-#include "common/task/window.h"
+#include "common/task/call.h"
 #include "router/task_requests/passing.h"
 #include "router/task_requests/progress.h"
 #include "tests/lib/taskhttprig.h"

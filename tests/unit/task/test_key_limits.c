@@ -1,6 +1,6 @@
 /* test_key_limits.c: patterns of keys and pinned keys: which limit a key has, also of a key that is
  * there when they change, and after a restart; weights are shares. */
-#include "common/task/key_limit.h"
+#include "common/task/rules.h"
 
 #include <stdio.h>
 #include <stdlib.h>

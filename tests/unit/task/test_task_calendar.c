@@ -3,7 +3,7 @@
 
 #include "common/base/log.h"
 #include "common/recur/zones.h"
-#include "task/engine/calendar.h"
+#include "task/engine/engine.h"
 #include "tests/lib/zonerig.h"
 
 static char dir[64];

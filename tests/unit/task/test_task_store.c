@@ -6,7 +6,6 @@
 
 #include "common/base/err.h"
 #include "common/base/rng.h"
-#include "task/store/names.h"
 
 static task_no put(struct task_store *s)
 {

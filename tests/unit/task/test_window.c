@@ -1,5 +1,5 @@
 /* test_window.c: both ends of an answer that is told piece by piece. */
-#include "common/task/window.h"
+#include "common/task/call.h"
 
 #include "common/base/rng.h"
 #include "tests/lib/criterion.h"

@@ -133,17 +133,7 @@ static int changed_show(const struct def_kind *kind, const char *name, const jso
 
 void definition_warns(const json_t *now)
 {
-    const char *text = json_string_value(json_object_get(now, "warning"));
-    struct buf b;
-
-    if (text == NULL)
-        return;
-    buf_init(&b);
-    buf_str(&b, "warning: ");
-    ctl_clean(&b, text);
-    buf_byte(&b, '\n');
-    ctl_put_out(&b);
-    buf_fini(&b);
+    ctl_tell(now, "{?warning:warning: {warning}\n}");
 }
 
 /* was: before it; NULL: there was none. */

@@ -49,14 +49,11 @@ static int past_files_csv(struct night *n, const char *file)
     if (text == NULL)
         return ctl_fail(CTL_REFUSED, "out of memory");
     got = file_read(path, FILE_ANY, text, CSV_BYTES, &st, &e);
-    rc = got < 0 ? (int)got : 0;
-    if (rc == 0) {
+    rc = (int)got;
+    if (got >= 0) {
         text[got] = '\0';
-        if (memchr(text, '\0', (size_t)got) != NULL)
-            rc = err_set(&e, SQ_EINVAL, "%s: it has bytes of 0, and is no text", path);
-    }
-    if (rc == 0) {
-        rc = past_csv(&n->crowd.arrivals, text, path, &e);
+        rc = strlen(text) < (size_t)got ? err_set(&e, SQ_EINVAL, "%s: it has bytes of 0, and is no text", path)
+                                        : past_csv(&n->crowd.arrivals, text, path, &e);
     }
     free(text);
     return rc < 0 ? ctl_say_err(&e, CTL_USAGE) : CTL_OK;

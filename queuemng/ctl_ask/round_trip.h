@@ -11,6 +11,7 @@
 #include "common/base/buf.h"
 #include "common/base/err.h"
 #include "queuemng/ctl_ask/http.h"
+#include "queuemng/ctl_view/columns.h"
 
 #define CTL_URLS_MAX 32
 
@@ -79,8 +80,7 @@ json_t *ctl_look(const struct ctl *c, const char *path);
 
 json_t *ctl_json(const struct ctl_answer *a); /* new reference; NULL: it is none */
 
-/* Prints an answer; doc is NULL if it is empty (204). */
-typedef void (*view_fn)(struct buf *b, const json_t *doc);
+typedef ctl_view *view_fn; /* doc is NULL if the answer is empty (204) */
 
 /* Prints "segqctl: ..." to standard error, without what could steer a terminal; returns code. */
 int ctl_fail(int code, const char *fmt, ...) SQ_PRINTF(2, 3);

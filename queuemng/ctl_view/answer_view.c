@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "queuemng/ctl_view/columns.h"
-
 #define KEY_WIDTH 16
 
 /* ---- definitions, in lists ---- */
@@ -42,56 +40,16 @@ LIST_VIEW(view_routes, "routes/rules", "no routes\n", COL("ROUTE", "{..name}"), 
 
 /* ---- tickets ---- */
 
-static void put_scalar(struct buf *b, const json_t *v, const char *yes, const char *no)
-{
-    if (json_is_string(v))
-        ctl_clean(b, json_string_value(v));
-    else if (json_is_integer(v))
-        buf_i64(b, json_integer_value(v));
-    else if (json_is_real(v))
-        buf_printf(b, "%.10g", json_real_value(v));
-    else
-        buf_str(b, json_is_true(v) ? yes : json_is_false(v) ? no : "-");
-}
-
-void view_ticket(struct buf *b, const json_t *ticket)
-{
-    const char *key;
-    json_t *v;
-
-    json_object_foreach((json_t *)(uintptr_t)ticket, key, v) {
-        ctl_pad(b, key, KEY_WIDTH);
-        put_scalar(b, v, "true", "false");
-        buf_byte(b, '\n');
-    }
-}
+SAYS_VIEW(view_ticket, "{&.:{key:pad 16}{value:plain true false}\n}")
 
 SAYS_VIEW(view_place, "lane {lane}{+position:, position {position#}}"
                       "{?state=waiting:{+eta_s:, about {eta_s^}}|, {state}}\n")
-
-static void put_event(struct buf *b, const json_t *event)
-{
-    const char *key;
-    json_t *v;
-
-    ctl_say(b, event, "  {time}  {event:pad 9}");
-    json_object_foreach((json_t *)(uintptr_t)event, key, v) {
-        if (strcmp(key, "time") == 0 || strcmp(key, "event") == 0 || strcmp(key, "ticket") == 0)
-            continue; /* told already */
-        buf_byte(b, ' ');
-        ctl_clean(b, key);
-        buf_byte(b, '=');
-        put_scalar(b, v, "yes", "no");
-    }
-    buf_byte(b, '\n');
-}
 
 /* Prints its members, moments (x_at) among them; then its audit trail, the oldest line first. */
 void view_why(struct buf *b, const json_t *doc)
 {
     const char *key;
     json_t *v;
-    size_t i;
 
     json_object_foreach((json_t *)(uintptr_t)doc, key, v) {
         size_t n = strlen(key);
@@ -102,14 +60,14 @@ void view_why(struct buf *b, const json_t *doc)
         if (json_is_number(v) && n > 3 && strcmp(key + n - 3, "_at") == 0)
             ctl_moment(b, json_number_value(v));
         else
-            put_scalar(b, v, "yes", "no");
+            ctl_say_in(b, v, NULL, "{.:plain yes no}");
         buf_byte(b, '\n');
     }
     ctl_say(b, doc, "audit trail     {events:count} lines{?trail_whole:|, perhaps not all}\n{&nodes:{?whole:|  {node} "
                     "{?answered:{?trail:did not look through all of its trail|"
-                    "keeps no audit trail (audit_dir)}|did not answer}\n}}");
-    json_array_foreach(json_object_get(doc, "events"), i, v)
-        put_event(b, v);
+                    "keeps no audit trail (audit_dir)}|did not answer}\n}}"
+                    "{&events:  {time}  {event:pad 9}{&.:{?key=time:|{?key=event:|{?key=ticket:| {key}={value:plain "
+                    "yes no}}}}}\n}");
 }
 
 /* ---- limits ---- */
@@ -215,29 +173,11 @@ SAYS_VIEW(view_flushed, "{queue}: {+waiting:{waiting#} {?waiting=1:person has lo
 SAYS_VIEW(view_tripped, "{endpoint}: {?tripped:tripped ({?was_tripped:as before|was not tripped})|"
                         "not tripped ({?was_tripped:was tripped|as before})}")
 
-/* " (was open)", or " (as before)". The message stays when a queue is paused: it may be an old
- * one. */
-void view_state(struct buf *b, const json_t *doc)
-{
-    const char *was = ctl_str(doc, "was");
-
-    ctl_say(b, doc, ctl_equals(doc, "state", was) ? "{queue}: {state}{?was: (as before)}"
-                                                  : "{queue}: {state}{?was: (was {was})}");
-    ctl_say(b, doc, "{+waiting:; " WAITERS
-                    "{?message:\nthey read: {message}\nto change it: segqctl message {queue} "
-                    "TEXT}}");
-}
-
-void view_released(struct buf *b, const json_t *doc)
-{
-    bool all = ctl_u64(doc, "waiting") >= ctl_u64(doc, "release");
-
-    ctl_say(b, doc, !json_is_number(ctl_member(doc, "waiting"))
-            ? "{queue}: released up to {release#}"
-                    : all ? "{queue}: released {release#} of {release#}"
-                          : "{queue}: released {waiting#} of {release#}: {?waiting:no more people "
-                            "wait|nobody waits}");
-}
+/* The message stays when a queue is paused: it may be an old one. */
+SAYS_VIEW(view_state, "{queue}: {state}{?was: ({?state==was:as before|was {was}})}{+waiting:; " WAITERS
+                      "{?message:\nthey read: {message}\nto change it: segqctl message {queue} TEXT}}")
+SAYS_VIEW(view_released, "{queue}: released {+waiting:{?waiting<release:{waiting#} of {release#}: {?waiting:no more "
+                         "people wait|nobody waits}|{release#} of {release#}}|up to {release#}}")
 
 /* ---- orders that take something from those who wait ---- */
 

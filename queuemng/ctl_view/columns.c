@@ -1,5 +1,4 @@
-/* columns.c: see the header. Colours are the 16 that every terminal has (ECMA-48, SGR), so that the
- * operator's own palette holds. */
+/* columns.c: see the header. */
 #include "queuemng/ctl_view/columns.h"
 
 #include <assert.h>
@@ -9,53 +8,6 @@
 #include <string.h>
 
 #define CELL_MAX 511
-
-/* ---- colours ---- */
-
-static bool with_colours;
-
-void colours_on(bool on)
-{
-    with_colours = on;
-}
-
-static bool is_in(const char *const *v, size_t n_v, const char *word, size_t n)
-{
-    for (size_t i = 0; i < n_v; i++)
-        if (strlen(v[i]) == n && memcmp(v[i], word, n) == 0)
-            return true;
-    return false;
-}
-
-/* By the first word of "down (3 s)", "up, draining". */
-static enum colour colour_of(const char *state)
-{
-    static const char *const good[] = { "up", "ok", "open", "succeeded", "done", "current" };
-    static const char *const warn[] = { "paused", "closed", "draining", "moving", "retrying",
-                                        "half-open", "passthrough", "unknown", "skipped", "fenced",
-                                        "rebuilding", "opening", "tripped" };
-    static const char *const bad[] = { "down", "lost", "dead", "FAILED", "failed", "unusable",
-                                       "missed", "refused", "reject", "unowned" };
-    size_t n = strcspn(state, " ,:(");
-
-    return is_in(bad, ARRAY_LEN(bad), state, n)     ? COLOUR_BAD
-           : is_in(warn, ARRAY_LEN(warn), state, n) ? COLOUR_WARN
-           : is_in(good, ARRAY_LEN(good), state, n) ? COLOUR_GOOD
-                                                    : COLOUR_NONE;
-}
-
-void colour_put(struct buf *b, enum colour colour, const char *text)
-{
-    static const char *const sgr[] = { [COLOUR_BOLD] = "\033[1m", [COLOUR_GOOD] = "\033[32m",
-                                       [COLOUR_WARN] = "\033[33m", [COLOUR_BAD] = "\033[31m" };
-    bool coloured = with_colours && colour != COLOUR_NONE;
-
-    if (coloured)
-        buf_str(b, sgr[colour]);
-    buf_str(b, text);
-    if (coloured)
-        buf_str(b, "\033[0m");
-}
 
 /* ---- formats ---- */
 
@@ -170,6 +122,23 @@ static void put_pad(struct buf *b, const struct member *x)
         ctl_pad(b, ctl_str(x->o, x->path), (size_t)width);
 }
 
+/* more: words for true and false. */
+static void put_plain(struct buf *b, const struct member *x)
+{
+    const json_t *v = ctl_member(x->o, x->path);
+    size_t yes = strcspn(x->more, " ");
+
+    if (json_is_string(v))
+        ctl_clean(b, json_string_value(v));
+    else if (json_is_integer(v))
+        buf_i64(b, json_integer_value(v));
+    else if (json_is_real(v))
+        buf_printf(b, "%.10g", x->v);
+    else
+        buf_printf(b, "%.*s", json_is_true(v) ? (int)yes : 40, json_is_true(v) ? x->more
+                                                               : json_is_false(v) ? x->more + yes + 1 : "-");
+}
+
 static void put_count(struct buf *b, const struct member *x)
 {
     ctl_count(b, json_array_size(ctl_member(x->o, x->path)));
@@ -204,7 +173,7 @@ static const struct format {
     { "share", put_share }, { "size", put_size }, { "us", put_us }, { "ms", put_ms }, { "up", put_up },
     { "ago", put_ago }, { "took", put_took }, { "per", put_per }, { "lately", put_lately },
     { "counter", put_counter }, { "change", put_change }, { "bar", put_bar }, { "pad", put_pad },
-    { "count", put_count }, { "json", put_json }, { "texts", put_texts },
+    { "count", put_count }, { "json", put_json }, { "plain", put_plain }, { "texts", put_texts },
 };
 
 /* b NULL: asserts that there is such a format. ".4g", ".1f" are those of printf. */
@@ -260,7 +229,7 @@ static bool is_same(const struct at *at, const json_t *o, const char *path, cons
 {
     const json_t *x = object_of(at, &other);
 
-    if (json_is_string(ctl_member(o, path)))
+    if (json_is_string(ctl_member(o, path)) || json_is_string(ctl_member(x, other)))
         return ctl_equals(o, path, ctl_str(x, other));
     return ctl_u64(o, path) == ctl_u64(x, other);
 }
@@ -281,8 +250,11 @@ static bool holds(const struct at *at, const char *test)
         return m != NULL;
     if (*test == '+')
         return json_is_number(m);
-    if (text != NULL && from[n] != '=')
-        return from[n] == '<' ? ctl_f64(o, path) < atof(text) : ctl_f64(o, path) > atof(text);
+    if (text != NULL && from[n] != '=') {
+        double than = *text <= '9' ? atof(text) : ctl_f64(o, text);
+
+        return from[n] == '<' ? ctl_f64(o, path) < than : ctl_f64(o, path) > than;
+    }
     if (text != NULL && *text == '=')
         return is_same(at, o, path, text + 1);
     if (text != NULL)
@@ -464,15 +436,32 @@ void table_row_with(struct table *t, const json_t *row, const char *member, json
     json_decref(more);
 }
 
-/* A word of a column about states. */
-static enum colour cell_colour(const char *head, const char *word)
+static bool is_in(const char *const *v, size_t n_v, const char *word, size_t n)
+{
+    for (size_t i = 0; i < n_v; i++)
+        if (strlen(v[i]) == n && memcmp(v[i], word, n) == 0)
+            return true;
+    return false;
+}
+
+/* The colour of a word about a state, by the first one of "down (3 s)", "up, draining". */
+static enum colour cell_colour(const char *head, const char *state)
 {
     static const char *const states[] = { "STATE", "OUTCOME", "LIFE" };
+    static const char *const good[] = { "up", "ok", "open", "succeeded", "done", "current" };
+    static const char *const warn[] = { "paused", "closed", "draining", "moving", "retrying",
+                                        "half-open", "passthrough", "unknown", "skipped", "fenced",
+                                        "rebuilding", "opening", "tripped" };
+    static const char *const bad[] = { "down", "lost", "dead", "FAILED", "failed", "unusable",
+                                       "missed", "refused", "reject", "unowned" };
+    size_t n = strcspn(state, " ,:(");
 
-    for (size_t i = 0; i < ARRAY_LEN(states); i++)
-        if (strcmp(head, states[i]) == 0)
-            return colour_of(word);
-    return COLOUR_NONE;
+    if (!is_in(states, ARRAY_LEN(states), head, strlen(head)))
+        return COLOUR_NONE;
+    return is_in(bad, ARRAY_LEN(bad), state, n)     ? COLOUR_BAD
+           : is_in(warn, ARRAY_LEN(warn), state, n) ? COLOUR_WARN
+           : is_in(good, ARRAY_LEN(good), state, n) ? COLOUR_GOOD
+                                                    : COLOUR_NONE;
 }
 
 static void print(const struct table *t, struct buf *b, size_t indent)

@@ -1,5 +1,5 @@
-/* columns.h: the engine of views: sentences about an object of an answer, lists as rows in columns,
- * colours. Pure, but for one switch of the process: whether there are colours at all.
+/* columns.h: the engine of views: sentences about an object of an answer, lists as rows in columns.
+ * Pure.
  *
  * A view is a list in an answer, and for each column its heading and a cell: where in the row it is,
  * in which format. To add one:
@@ -25,13 +25,15 @@
  *       up: milliseconds as seconds, the last one whole   ago B: seconds since then
  *       took B: the time since B   per B: B had so many   bar B C 20: [##--....] as ctl_bar()
  *       pad 9: so wide   texts a,b   count: how many   json, "json -": null is "-"
+ *       plain yes no: a text, a number, or one of the two words
  *   {?up:up|down for {silent_ms~}}     up if that is true, above 0, not empty; else down
- *   {?waiting=1:person|people}         is it that number, or that text? {?n>9:..}, {?n<0.5:..}
+ *   {?waiting=1:person|people}         is it that number, or that text? {?n>9:..}, {?n<other:..}
  *   {?name==..current:*}               are the two equal?
  *   {+value:{value%}|-}                is it a number, if only 0?
  *   {!data:{data:json}}                is it there at all?
  *   {&rates, :{units=}/{per}|any}      each element, ", " between them; no element: any. Members of
- *                                      an object are elements with `key` and `value`
+ *                                      an object are elements with `key` and `value`, {&.:..} those
+ *                                      of the object itself
  *
  * Behind `|` may be nothing, and what is said may have cases in it. `waiting+returning` is a sum,
  * `held.0` the first of a list; `..name` begins at what the element is in. */
@@ -47,6 +49,9 @@
  * test_ctl_text says them all. b NULL: it is only read. */
 void ctl_say(struct buf *b, const json_t *o, const char *sentence);
 void ctl_say_in(struct buf *b, const json_t *o, const json_t *out, const char *sentence); /* out: ".." */
+
+/* Writes an answer. */
+typedef void ctl_view(struct buf *b, const json_t *doc);
 
 #define TABLE_COLS 16
 
@@ -84,17 +89,17 @@ void table_put(struct buf *b, struct table *t, size_t indent, const char *none);
 void table_list(struct buf *b, const json_t *doc, const char *list, const struct col *cols,
                 size_t n_cols, const char *none, const char *then);
 /* Defines a view that is nothing else: LIST_VIEW(view_x, "xs", "no xs\n", columns...). */
-#define LIST_VIEW(view, list, none, ...) LIST_THEN_VIEW(view, list, none, "", __VA_ARGS__)
-#define LIST_THEN_VIEW(view, list, none, then, ...)                  \
-    void view(struct buf *b, const json_t *doc)                      \
+#define LIST_VIEW(name, list, none, ...) LIST_THEN_VIEW(name, list, none, "", __VA_ARGS__)
+#define LIST_THEN_VIEW(name, list, none, then, ...)                  \
+    void name(struct buf *b, const json_t *doc)                      \
     {                                                                \
         static const struct col cols[] = { __VA_ARGS__ };            \
                                                                      \
         table_list(b, doc, list, cols, ARRAY_LEN(cols), none, then); \
     }
 /* The same of a sentence about the answer. */
-#define SAYS_VIEW(view, sentence)               \
-    void view(struct buf *b, const json_t *doc) \
+#define SAYS_VIEW(name, sentence)               \
+    void name(struct buf *b, const json_t *doc) \
     {                                           \
         ctl_say(b, doc, sentence);              \
     }
@@ -105,11 +110,5 @@ void table_list(struct buf *b, const json_t *doc, const char *list, const struct
     COL(">CPU", "{+load.cpu:{load.cpu:share}|-}"), \
     COL(">MEMORY", "{?load.rss_bytes:{load.rss_bytes:size}|-}")
 #define NODE_LOAD_COLS LOAD_COLS, COL(">LATE", "{?load.late_us:{load.late_us:us}|-}")
-
-enum colour { COLOUR_NONE, COLOUR_BOLD, COLOUR_GOOD, COLOUR_WARN, COLOUR_BAD };
-
-void colours_on(bool on); /* at first they are off */
-/* Appends the text, in its colour if there are any. */
-void colour_put(struct buf *b, enum colour colour, const char *text);
 
 #endif

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "queuemng/ctl_view/columns.h"
 #include "queuemng/ctl_view/task_view.h"
 
 #define QUEUES_SHOWN   20 /* queues of a cluster with many */

@@ -4,9 +4,7 @@
 #ifndef SEGQ_CTL_STATUS_VIEW_H
 #define SEGQ_CTL_STATUS_VIEW_H
 
-#include <jansson.h>
-
-#include "common/base/buf.h"
+#include "queuemng/ctl_view/columns.h"
 
 /* GET /v1/admin/cluster. queue NULL: all of them, and if they are many the busiest, with
  * the number of those left out (all: none is); else only that one. False: it has no such
@@ -14,8 +12,7 @@
 bool view_cluster(struct buf *b, const json_t *cluster, const char *queue, bool all);
 /* Parts of that, or of GET /v1/admin/live: metrics and moves; pools and task nodes. Each list is
  * behind a blank line; an empty one has no lines. */
-void view_metrics_and_moves(struct buf *b, const json_t *doc);
-void view_tasks_of(struct buf *b, const json_t *doc);
+ctl_view view_metrics_and_moves, view_tasks_of;
 
 /* The whole cluster on one screen: totals, queues, nodes, routers, metrics, tasks.
  * now: GET /v1/admin/live; then: an earlier one, which rates of change are counted from (NULL:

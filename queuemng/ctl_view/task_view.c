@@ -6,7 +6,6 @@
 
 #include "common/base/text.h"
 #include "common/task/rules.h"
-#include "queuemng/ctl_view/columns.h"
 
 /* ---- pools and nodes ---- */
 

@@ -27,6 +27,8 @@ const json_t *ctl_member(const json_t *o, const char *path)
 {
     char name[CTL_PATH];
 
+    if (strcmp(path, ".") == 0)
+        return o;
     while (path != NULL) {
         path = ctl_part(path, '.', name);
         o = json_is_array(o) && isdigit((unsigned char)name[0])
@@ -89,6 +91,28 @@ uint64_t ctl_sum(const json_t *list, const char *path, const char *key, const ch
         if (key == NULL || ctl_equals(x, key, name))
             n += ctl_u64(x, path);
     return n;
+}
+
+/* ---- colours: the 16 that every terminal has (ECMA-48, SGR): the operator's own palette holds ---- */
+
+static bool with_colours;
+
+void colours_on(bool on)
+{
+    with_colours = on;
+}
+
+void colour_put(struct buf *b, enum colour colour, const char *text)
+{
+    static const char *const sgr[] = { [COLOUR_BOLD] = "\033[1m", [COLOUR_GOOD] = "\033[32m",
+                                       [COLOUR_WARN] = "\033[33m", [COLOUR_BAD] = "\033[31m" };
+    bool coloured = with_colours && colour != COLOUR_NONE;
+
+    if (coloured)
+        buf_str(b, sgr[colour]);
+    buf_str(b, text);
+    if (coloured)
+        buf_str(b, "\033[0m");
 }
 
 /* ---- text, bars, numbers ---- */

@@ -1,6 +1,7 @@
-/* text.h: members of an answer as words, numbers and bars. Pure. Everything that came
- * from the network is printed through here: characters that could steer a terminal, or turn the
- * order of the text about them (bidi), become '?', in JSON \uXXXX. */
+/* text.h: members of an answer as words, numbers and bars, in colours. Pure, but for one switch of the
+ * process: whether there are colours. What came from the network is printed through here: characters
+ * that could steer a terminal, or turn the order of the text about them (bidi), become '?', in JSON
+ * \uXXXX. */
 #ifndef SEGQ_CTL_TEXT_H
 #define SEGQ_CTL_TEXT_H
 
@@ -43,5 +44,11 @@ void ctl_rate(struct buf *b, double per_s);
 void ctl_change(struct buf *b, double per_s); /* "+12/s", "-8/s", "0/s" */
 void ctl_moment(struct buf *b, double s); /* Unix seconds as date and time; 0: "-" */
 void ctl_span(struct buf *b, double s); /* seconds as "40 s", "12 min", "3.5 h", "4 days" */
+
+enum colour { COLOUR_NONE, COLOUR_BOLD, COLOUR_GOOD, COLOUR_WARN, COLOUR_BAD };
+
+void colours_on(bool on); /* at first they are off */
+/* Appends the text, in its colour if there are any. */
+void colour_put(struct buf *b, enum colour colour, const char *text);
 
 #endif

@@ -126,6 +126,18 @@ int journal_flush(struct journal *j, struct err *e)
     return rc;
 }
 
+int journal_piece(struct journal *j, struct err *e)
+{
+    if (j->failed)
+        return err_set(e, SQ_ESYS, "the journal has failed; a snapshot will cure it");
+    return write_group(j, e);
+}
+
+size_t journal_pending(const struct journal *j)
+{
+    return j->log.len - JGROUP_BYTES;
+}
+
 int journal_tick(struct journal *j, msec_t now_ms, struct err *e)
 {
     struct err own = { 0 };

@@ -30,6 +30,12 @@ void journal_give_back(struct journal *j, uint64_t n);
 SQ_CHECK int journal_flush(struct journal *j, struct err *e);
 /* At least every 100 ms; syncs in mode `os`. 0 or SQ_ESYS. */
 SQ_CHECK int journal_tick(struct journal *j, msec_t now_ms, struct err *e);
+/* Amid a turn: writes the records so far as a group of their own, so that a huge turn takes little memory.
+ * A replay may end behind it: the caller's records say what is worth nothing without those that follow.
+ * < 0: journal_flush() would have failed; the turn cannot be whole any more: give it up (journal_again). */
+SQ_CHECK int journal_piece(struct journal *j, struct err *e);
+/* Bytes of the turn's records that are not written. */
+size_t journal_pending(const struct journal *j);
 bool journal_ok(const struct journal *j); /* false: failed, only a snapshot mends it */
 
 /* ---- snapshots ---- */

@@ -353,6 +353,15 @@ static void add_session(struct contents *b, const struct session_rec *v,
                              : tm->now_ms + (left_ms < ttl_ms ? left_ms : ttl_ms);
 }
 
+uint64_t xfer_in_records(const struct xfer_in *x)
+{
+    uint64_t n = x->contacts.bytes + (uint64_t)x->contacts.n * XFER_RECORD;
+
+    for (uint32_t i = 0; i < x->relocs.n; i++)
+        n += x->relocs.v[i]->bits / 8 + XFER_RECORD;
+    return n + (uint64_t)x->subjects.n * (XFER_RECORD + SUBJECT_TEXT_MAX) + 3ull * XFER_RECORD * x->n_recs;
+}
+
 int xfer_in_commit(struct xfer_in *x, struct contents *b, const struct xfer_time *tm,
                    uint32_t pass_ttl_s)
 {

@@ -28,6 +28,8 @@ void xfer_in_fini(struct xfer_in *x);
 /* NULL, or why the move is refused. Sets `complete` when everything is here, compared,
  * and room in `b` is reserved. */
 const char *xfer_in_msg(struct xfer_in *x, const struct msg *m, struct contents *b);
+/* Bytes of records that its commit writes, at most. */
+uint64_t xfer_in_records(const struct xfer_in *x);
 /* 0: the tickets are b's; the tables are in b->relocs with host == NULL. SQ_ENOMEM:
  * nothing has changed; try again. */
 SQ_CHECK int xfer_in_commit(struct xfer_in *x, struct contents *b, const struct xfer_time *tm,

@@ -31,6 +31,7 @@ struct xfer_out {
     uint32_t cursor;                 /* in the list of the present phase */
     bool waits; /* no fence now */
     uint32_t contact_max; /* bytes of one that the target's node takes: contact_sealed_max() */
+    uint32_t records_max; /* likewise of its records: xfer_records_max() */
     uint64_t ahead;                  /* `ahead` of the source, kept up to date; said at the end */
 };
 

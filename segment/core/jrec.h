@@ -45,7 +45,8 @@
     X(ALIAS, 14, "alias", set)       /* tickets are in segment n now */                  \
     X(FINAL, 15, "final", move)      /* copy is complete, only MOVE_END decides */       \
     X(ABORTED, 16, "aborted", set)   /* the move */                                      \
-    X(ABSORB, 17, "absorb", set)     /* from here on absorbed: tables, sessions, subjects */ \
+    /* From here on absorbed: tables, sessions, subjects. Of no segment: what began so has no end. */ \
+    X(ABSORB, 17, "absorb", set)                                                         \
     X(RELOC, 18, "reloc", reloc)                                                         \
     X(ABSORBED, 19, "absorbed", set) /* with n tickets: from now on they are here */     \
     X(SNAP, 20, "snap", set)         /* a snapshot of n segments */                      \

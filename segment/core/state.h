@@ -323,6 +323,7 @@ struct segtab {
     uint64_t names_version; /* grows with each change of `locations` */
     struct map queues; /* queue_id -> struct queue * */
     struct list segs, dirty, active, moves;
+    uint64_t absorbed; /* bytes of records of the moves that were committed here since the last tick, at most */
     struct moved *moved; /* owned ring, allocated at the first need */
     uint32_t n_moved;    /* ever */
     struct peer *peers;  /* owned */

@@ -427,7 +427,7 @@ static bool is_half_begun(const struct seg *g)
 
 int segtab_replayed(struct segtab *t, struct seg_now now)
 {
-    bool unfinished = t->partial;
+    bool unfinished = t->partial, is_cut = replay_is_cut(t);
 
     segtab_clock(t, now);
     segtab_stage_free(t);
@@ -440,6 +440,8 @@ int segtab_replayed(struct segtab *t, struct seg_now now)
         log_warn("event=over_max_tickets max_tickets=%" PRIu64
                  " note=\"joins are refused until there is room\"",
                  t->o.max_tickets);
+    if (is_cut) /* before all else: records about that segment are to count again */
+        segtab_log_set(t, JREC_ABSORB, 0, 0);
     if (unfinished) /* the end of the snapshot had not been written down */
         segtab_log_set(t, JREC_SNAP_END, 0, 0);
     segtab_rules_replayed(t);

@@ -202,6 +202,11 @@ bool replay_is_staged(const struct segtab *t, seg_id seg)
     return t->stage != NULL && t->stage->seg == seg && seg != 0;
 }
 
+bool replay_is_cut(const struct segtab *t)
+{
+    return t->stage != NULL && t->stage->seg != 0;
+}
+
 static int stage_session(struct stage *s, const struct jrec_session *x)
 {
     if (x->state == SESSION_FREE)

@@ -34,6 +34,8 @@ void segtab_stage_free(struct segtab *t);
 /* From now on records about seg wait for its last one; 0: none is waited for. */
 SQ_CHECK int replay_stage(struct segtab *t, seg_id seg);
 bool replay_is_staged(const struct segtab *t, seg_id seg);
+/* The last record that is waited for did not come. */
+bool replay_is_cut(const struct segtab *t);
 SQ_CHECK int replay_on_stage(struct segtab *t, const struct jrec *r);
 /* The first record of a snapshot's segment. */
 SQ_CHECK int replay_seg_begin(struct segtab *t, const struct jrec *r);

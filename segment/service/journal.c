@@ -17,6 +17,7 @@
 
 #define LOG_MODULE "journal"
 #define SLICE_BLOCKS 2000u /* per tick: a million tickets, some 100 KB as bitmaps */
+#define PIECE_BYTES   (1u << 20) /* what a move brings is written in groups of so much */
 #define RECORD_ROOM  (80u << 10) /* no record is longer: JREC_WORDS of them, and some */
 
 struct seg_journal {
@@ -25,6 +26,9 @@ struct seg_journal {
     struct buf rec;     /* the record at hand */
     uint64_t recovered;
     bool held; /* last word to the table */
+    bool absorbing; /* amid the records of what a move brings */
+    bool cut;       /* some of them are written, their end may not be */
+    bool lost;      /* some could not be written: the turn will not be */
 };
 
 /* ---- life ------------------------------------------------------------------------ */
@@ -70,15 +74,35 @@ void seg_journal_free(struct seg_journal *j)
 
 /* ---- records ---------------------------------------------------------------------- */
 
+/* All that a move brings is worth nothing without its ABSORBED, which is in the turn's last group: so the
+ * groups before it may be there alone, and no move is too large for one. */
+static void cut(struct seg_journal *j, const struct jrec *r)
+{
+    struct err e = { 0 };
+
+    if (r->kind == JREC_ABSORB)
+        j->absorbing = r->seg != 0;
+    else if (r->kind == JREC_ABSORBED)
+        j->absorbing = false;
+    if (!j->absorbing || journal_pending(keeper_journal(j->k)) < PIECE_BYTES)
+        return;
+    if (journal_piece(keeper_journal(j->k), &e) < 0)
+        j->lost = true;
+    j->cut = true;
+}
+
 void seg_journal_log(void *journal, const struct jrec *r)
 {
     struct seg_journal *j = journal;
 
+    if (SQ_UNLIKELY(j->lost))
+        return;
     buf_reset(&j->rec);
     jrec_encode(r, &j->rec);
     assert(!j->rec.failed); /* room for the longest is there */
     journal_append(keeper_journal(j->k), r->kind, j->rec.data, j->rec.len);
     FAILPOINT_NOTE(jrec_name(r->kind));
+    cut(j, r);
 }
 
 static int replay(struct seg_journal *j, uint8_t kind, const uint8_t *p, size_t n,
@@ -177,9 +201,18 @@ bool seg_journal_flush(struct seg_journal *j)
 
     if (j == NULL)
         return true;
-    ok = keeper_flush(j->k);
+    ok = j->lost ? keeper_fails(j->k, "what a move brings could not be written") : keeper_flush(j->k);
+    j->lost = j->absorbing = false;
     hold(j);
+    j->cut = j->cut && (!ok || j->held);
     return ok;
+}
+
+/* Groups of a turn that has not happened are in the file: they are read again by the next start. */
+static void end_cut(struct seg_journal *j)
+{
+    if (j->cut)
+        seg_journal_log(j, &(struct jrec){ .kind = JREC_ABSORB });
 }
 
 int seg_journal_again(struct seg_journal *j, struct segtab *t, struct seg_now now,
@@ -191,6 +224,7 @@ int seg_journal_again(struct seg_journal *j, struct segtab *t, struct seg_now no
     rc = keeper_again(j->k, &(struct journal_replay) { on_chunk, on_record, j }, e);
     if (rc == 0 && segtab_replayed(t, now) < 0)
         rc = err_set(e, SQ_ENOMEM, "journal %s", keeper_dir(j->k));
+    end_cut(j);
     segtab_hold(t, true);
     j->held = true;
     return rc;

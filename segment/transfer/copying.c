@@ -47,6 +47,7 @@ static void source_run(struct segtab *t, struct move *v, peer_no peer, uint32_t 
     const char *why;
 
     v->out.contact_max = contact_sealed_max(speaks);
+    v->out.records_max = xfer_records_max(speaks);
     why = xfer_out_unfit(&v->out, &v->seg->b);
     if (why != NULL) {
         segtab_move_abort(t, v, why, out);
@@ -263,6 +264,7 @@ static const char *stalled(const struct segtab *t, const struct move *v)
 
 void segtab_moves_tick(struct segtab *t, struct outbox *out)
 {
+    t->absorbed = 0;
     each_move (t, v) {
         const char *why = stalled(t, v);
 

@@ -220,8 +220,8 @@ int segtab_move_recover(struct segtab *t, struct seg *g, uint64_t id, seg_id to)
 }
 
 /* ---- the end: MOVE_END, commit or abort, on either side -----------------------------------
- * The commit of a target either happens whole or, without memory, not at all: then nothing is
- * reported, and the manager gives MOVE_END again. */
+ * The commit of a target either happens whole or, without memory or behind another large one, not at
+ * all: then nothing is reported, and the manager gives MOVE_END again. */
 
 /* Names of the absorbed must be in `locations` before anything is changed; those of a move
  * within this node are there already. */
@@ -258,7 +258,18 @@ static void adopt_relocs(struct segtab *t, struct seg *g)
     }
 }
 
-/* false: no memory now; MOVE_END will come again. */
+/* Moves write in a turn what one may, for everybody waits meanwhile: heartbeats, too. */
+static bool may_absorb(struct segtab *t, const struct xfer_in *x)
+{
+    uint64_t n = xfer_in_records(x);
+
+    if (t->absorbed > 0 && t->absorbed + n > XFER_RECORDS_MAX)
+        return false;
+    t->absorbed += n;
+    return true;
+}
+
+/* false: no memory now, or it is another's turn; MOVE_END will come again. */
 static bool commit_in(struct segtab *t, struct move *v, struct outbox *out)
 {
     struct seg *g = v->seg;
@@ -267,7 +278,7 @@ static bool commit_in(struct segtab *t, struct move *v, struct outbox *out)
     uint64_t before = g->b.q.waiting;
 
     assert(v->stage == STAGE_READY && g->in == v);
-    if (t->hold)
+    if (t->hold || !may_absorb(t, &v->in))
         return false;
     if (reserve_homes(t, &v->in) < 0 ||
         xfer_in_commit(&v->in, &g->b, &tm, g->queue->pass_ttl_s) < 0) {

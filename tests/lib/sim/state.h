@@ -78,7 +78,8 @@ struct conn { /* one connection, from dialling to the day both ends know it is d
 struct tape { /* outlives the process */
     struct buf base, log, snap; /* the last whole snapshot; since it; one being written */
     size_t snap_from, flushed;  /* of the log */
-    bool snapping;
+    size_t cut;   /* past `flushed`: of what a move brings, so much is there all the same */
+    bool absorbing, snapping;
 };
 
 struct slead;

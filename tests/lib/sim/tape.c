@@ -17,11 +17,24 @@ static void put(struct sim *s, struct buf *b, const struct jrec *r)
         sim_fail(s, "out of memory");
 }
 
+/* What a move brings is written in groups, any first part of which may be there without the rest
+ * (segment/service/journal.c). No draw: days without moves stay as they are. */
+static void cut(struct tape *t, const struct jrec *r)
+{
+    if (r->kind == JREC_ABSORB)
+        t->absorbing = r->seg != 0;
+    else if (r->kind == JREC_ABSORBED)
+        t->absorbing = false;
+    if (t->absorbing && (t->log.len * 0x9e3779b97f4a7c15u) >> 63 != 0)
+        t->cut = t->log.len;
+}
+
 void tape_log(void *proc, const struct jrec *r)
 {
     struct proc *p = proc;
 
     put(p->sim, &p->tape.log, r);
+    cut(&p->tape, r);
 }
 
 static void on_snap(void *proc, const struct jrec *r)
@@ -35,10 +48,16 @@ void tape_flush(struct proc *p)
 {
     disk_turn(p->sim, p, p->tape.log.len - p->tape.flushed);
     p->tape.flushed = p->tape.log.len;
+    p->tape.cut = 0;
 }
 
 void tape_lose(struct proc *p)
 {
+    if (p->tape.cut > p->tape.flushed) {
+        p->tape.flushed = p->tape.cut;
+        p->sim->count.cuts++;
+    }
+    p->tape.cut = 0;
     p->tape.log.len = p->tape.flushed;
     p->tape.snapping = false;
 }
@@ -48,7 +67,7 @@ void tape_wipe(struct proc *p)
     buf_reset(&p->tape.base);
     buf_reset(&p->tape.log);
     buf_reset(&p->tape.snap);
-    p->tape.flushed = 0;
+    p->tape.flushed = p->tape.cut = 0;
     p->tape.snapping = false;
 }
 
@@ -63,6 +82,7 @@ void tape_snap(struct proc *p)
         buf_reset(&t->snap);
         t->snap_from = t->log.len;
     }
+    t->cut = 0; /* of this turn, which is kept or lost as a whole */
     t->snapping = segtab_snapshot(p->segtab, begin, 1, on_snap, p);
     if (t->snapping)
         return;

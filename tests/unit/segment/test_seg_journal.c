@@ -2,6 +2,9 @@
  * fills up and breaks: nothing that was acknowledged is ever missing after a restart. */
 #include <errno.h>
 
+#include "common/journal/format.h"
+#include "segment/core/location.h"
+#include "segment/core/state.h"
 #include "segment/service/journal.h"
 #include "tests/lib/segrig.h"
 #include "tests/lib/sim/disk.c" /* unit programs link no simulation */
@@ -468,6 +471,180 @@ Test(seg_journal, answers_survive_every_failing_call)
         cr_assert_geq(waiting(), told, "call %llu", (unsigned long long)k);
     }
     cr_assert_gt(waiting(), 60);
+}
+
+/* ---- what a move brings is more than a group ------------------------------------------ */
+
+#define MANY 12000 /* with names of 200 bytes: 2.9 MB of records */
+
+static void named(seg_id seg, uint32_t count)
+{
+    char name[240];
+
+    for (uint32_t i = 0; i < count; i++) {
+        snprintf(name, sizeof(name), "u%llu-%u%0180d", (unsigned long long)seg, i, 0);
+        cr_assert_eq(rig_join_as(&n.r, 0, seg, name).state, APPEND_OK);
+    }
+}
+
+static void begin_again(void)
+{
+    teardown();
+    setup();
+    rig_open(&n.r, 0, 2, OPEN_TAIL, 100000, 0);
+    rig_join(&n.r, 0, 1, 10);
+    named(2, MANY);
+    rig_seal(&n.r, 0, 1, 2);
+    rig_seal(&n.r, 0, 2, 9);
+    cr_assert(turn());
+}
+
+static struct msg move_end(uint64_t move, bool commit)
+{
+    return (struct msg){ .type = MSG_MOVE_END, .move_end = { n.r.epoch, move, 2, 1, commit } };
+}
+
+/* Segment 2 goes into segment 1: all that is left is to commit it. */
+static void copy(uint64_t move)
+{
+    rig_order(&n.r, 0, (struct msg){ .type = MSG_MOVE_IN, .move_in = { n.r.epoch, move, 2, 1, MANY } });
+    rig_order(&n.r, 0, (struct msg){ .type = MSG_MOVE_OUT, .move_out = { n.r.epoch, move, 2, 1, "", "" } });
+    for (int i = 0; i < 20 && n.r.in_report != MOVE_FENCED; i++)
+        cr_assert(turn());
+    cr_assert_eq(n.r.in_report, MOVE_FENCED, "%s", n.r.why);
+    n.r.in_report = 0;
+    cr_assert(turn());
+}
+
+static bool is_in(seg_id host)
+{
+    const struct seg *g = segtab_seg(n.r.t[0], host);
+
+    return g != NULL && g->b.subjects.n == MANY && g->b.q.waiting >= MANY;
+}
+
+static bool is_whole(void)
+{
+    bool moved = is_in(1), stayed = is_in(2);
+
+    cr_assert(moved != stayed);
+    cr_assert_eq(waiting(), MANY + 10);
+    cr_assert_eq(rig_poll(&n.r, 0, 2, 77).state, (moved ? PLACE_WAITING : PLACE_BUSY));
+    return moved;
+}
+
+/* What is said of both segments after it counts; and the move is made again, if it has not happened. */
+static void goes_on(bool moved)
+{
+    cr_assert_eq(rig_leave(&n.r, 0, 1, 3).state, DROP_OK);
+    if (!moved)
+        rig_order(&n.r, 0, move_end(5, false));
+    cr_assert_eq(rig_leave(&n.r, 0, 2, 7).state, DROP_OK);
+    cr_assert(turn());
+    restart();
+    cr_assert_eq(waiting(), MANY + 8);
+    if (!moved) {
+        copy(6);
+        rig_order(&n.r, 0, move_end(6, true));
+        cr_assert(turn());
+        restart();
+    }
+    cr_assert(segtab_seg(n.r.t[0], 1)->b.subjects.n == MANY - 1 && segtab_seg(n.r.t[0], 2) == NULL);
+    cr_assert_eq(rig_poll(&n.r, 0, 1, 3).reason, GONE_LEFT);
+    cr_assert_eq(rig_poll(&n.r, 0, 2, 7).state, PLACE_GONE);
+    cr_assert_eq(rig_poll(&n.r, 0, 2, MANY - 1).position, MANY + 8);
+}
+
+/* The machine loses its power, or the process is killed, at each call of the disk. */
+static unsigned dies_at(uint64_t k, enum journal_mode mode)
+{
+    bool moved;
+
+    begin_again();
+    n.cfg.journal = mode;
+    restart();
+    copy(5);
+    simdisk_die_at(n.sd, k);
+    rig_order(&n.r, 0, move_end(5, true));
+    if (seg_journal_flush(n.j) && !simdisk_is_dead(n.sd))
+        return 0;
+    segtab_free(n.r.t[0]);
+    seg_journal_free(n.j);
+    if (mode == JOURNAL_FSYNC)
+        simdisk_crash(n.sd);
+    else
+        simdisk_kill(n.sd);
+    start();
+    moved = is_whole();
+    goes_on(moved);
+    return moved ? 2 : 1;
+}
+
+Test(seg_journal, a_move_of_many_groups_is_whole_or_undone, .timeout = 120)
+{
+    for (int mode = JOURNAL_OS; mode <= JOURNAL_FSYNC; mode++) {
+        unsigned undone = 0, k = 1, was;
+
+        while ((was = dies_at(k, (enum journal_mode)mode)) != 0) {
+            undone += was == 1;
+            k++;
+        }
+        cr_expect_gt(undone, 3, "%u writes", k);
+    }
+}
+
+/* The turn has not happened, and what is in the file of it is worth nothing later. */
+Test(seg_journal, a_move_whose_groups_cannot_be_written_is_undone, .timeout = 120)
+{
+    unsigned undone = 0;
+
+    for (uint64_t k = 2; k <= 21; k++) {
+        begin_again();
+        copy(5);
+        simdisk_fail_at(n.sd, k / 2, k % 2 == 0 ? EIO : ENOSPC);
+        rig_order(&n.r, 0, move_end(5, true));
+        if (flush()) { /* a call that may fail */
+            cr_assert(is_whole());
+            continue;
+        }
+        undone++;
+        cr_assert_not(is_whole());
+        for (int i = 0; i < 100 && counts().holding; i++)
+            (void)turn();
+        cr_assert_eq(counts().holding, 0);
+        restart();
+        cr_assert_not(is_whole());
+        goes_on(false);
+    }
+    cr_expect_geq(undone, 6, "%u", undone);
+}
+
+/* The bytes of a turn in memory: two moves that are committed in one are no more than one. */
+Test(seg_journal, two_moves_of_one_turn_are_more_than_a_group)
+{
+    uint64_t bytes, writes;
+
+    begin_again();
+    rig_open(&n.r, 0, 3, OPEN_TARGET, 100000, 0);
+    rig_open(&n.r, 0, 4, OPEN_TAIL, 100000, 0);
+    named(4, MANY);
+    rig_seal(&n.r, 0, 4, 9);
+    cr_assert(turn());
+    copy(5);
+    rig_order(&n.r, 0, (struct msg){ .type = MSG_MOVE_IN, .move_in = { n.r.epoch, 6, 4, 3, MANY } });
+    rig_order(&n.r, 0, (struct msg){ .type = MSG_MOVE_OUT, .move_out = { n.r.epoch, 6, 4, 3, "", "" } });
+    for (int i = 0; i < 20 && n.r.in_report != MOVE_FENCED; i++)
+        cr_assert(turn());
+    bytes = counts().file.bytes;
+    writes = counts().file.writes;
+    rig_order(&n.r, 0, move_end(5, true));
+    rig_order(&n.r, 0, (struct msg){ .type = MSG_MOVE_END, .move_end = { n.r.epoch, 6, 4, 3, true } });
+    cr_assert(flush());
+    cr_expect_gt((counts().file.writes - writes) * (5u << 18), counts().file.bytes - bytes,
+                 "groups of a MiB each");
+    cr_expect_gt(counts().file.bytes - bytes, 9u << 19);
+    restart();
+    cr_expect(is_in(1) && is_in(3) && segtab_seg(n.r.t[0], 4) == NULL);
 }
 
 Test(seg_journal, off_refuses_an_existing_journal)

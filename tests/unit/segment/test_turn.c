@@ -548,9 +548,11 @@ Test(turn, an_older_node_is_given_no_segment_with_long_ones)
     rig_free(r);
 }
 
-/* As two full nodes make it, one after the other, by moves to a third. What is written at a commit is one group of the
- * target's journal: with more it would hold. */
-Test(turn, a_segment_with_more_than_a_journal_takes_at_once_stays)
+#define TOO_LARGE "its contacts, subjects and passes are more than 256 MiB: it stays until it is shorter"
+#define TOO_LARGE_1 "the target's node is of an older release, and takes 62 MiB of contacts, subjects and passes at most"
+
+/* As full nodes make it, one after the other, by moves to another. */
+Test(turn, a_segment_with_more_than_a_target_writes_in_a_turn_stays)
 {
     struct rig *r = two_nodes(40, 2);
     struct contacts *all = &segtab_seg(r->t[1], 2)->b.contacts;
@@ -562,26 +564,65 @@ Test(turn, a_segment_with_more_than_a_journal_takes_at_once_stays)
     cr_assert_eq(contacts_put(all, &x), 0);
     cr_assert_eq((x.id.number++, contacts_put(all, &x)), 0);
     cr_assert_not(moves(r, 1, 0));
-    cr_expect_str_eq(heard.why, "its contacts, subjects and passes are more than a journal takes at once: wait until it is shorter");
+    cr_expect_str_eq(heard.why, TOO_LARGE);
     cr_expect_eq(rig_poll(r, 1, 2, 0).state, PLACE_WAITING, "where they were");
     rig_free(r);
 }
 
-Test(turn, names_count_likewise)
+static void name_many(struct rig *r, uint64_t bytes)
 {
-    struct rig *r = two_nodes(40, 2);
     struct subjects *all = &segtab_seg(r->t[1], 2)->b.subjects;
     struct subject x = { .id = { 2, 1000 }, .len = SUBJECT_TEXT_MAX, .text = (char *)(uintptr_t)of_bytes(SUBJECT_TEXT_MAX) };
 
     x.text[0] = 'u';
-    for (uint64_t n = 0; n < XFER_RECORDS_MAX; n += XFER_RECORD + x.len, x.id.number++, x.hash++)
+    for (uint64_t n = 0; n < bytes; n += XFER_RECORD + x.len, x.id.number++, x.hash++)
         cr_assert_eq(subjects_add(all, &x), 0);
+}
+
+/* It writes one group: with more than fits it would hold, and everybody there with it. */
+Test(turn, a_node_of_an_older_release_is_given_no_more_than_a_group)
+{
+    struct rig *r = two_nodes(40, 1);
+
+    name_many(r, XFER_RECORDS_1);
     cr_assert_not(moves(r, 1, 0));
-    cr_expect_str_eq(heard.why, "its contacts, subjects and passes are more than a journal takes at once: wait until it is shorter");
+    cr_expect_str_eq(heard.why, TOO_LARGE_1);
+    cr_expect_eq(rig_poll(r, 1, 2, 0).state, PLACE_WAITING, "where they were");
     rig_free(r);
 }
 
-_Static_assert(XFER_RECORDS_MAX + (1u << 20) < JGROUP_MAX, "a commit fits into a group, and a turn beside it");
+Test(turn, a_node_of_this_release_is_given_more_than_a_group)
+{
+    struct rig *r = two_nodes(40, 2);
+
+    name_many(r, JGROUP_MAX);
+    cr_assert(moves(r, 1, 0), "%s", heard.why);
+    cr_expect_eq(count(r).contacts, LONG);
+    cr_expect_eq(rig_poll(r, 0, 2, 0).state, PLACE_WAITING);
+    rig_free(r);
+}
+
+/* Everybody at the node waits while it writes; the manager gives the order again. */
+Test(turn, two_large_moves_are_not_committed_in_one_turn)
+{
+    struct rig *r = two_nodes(40, 2);
+    struct msg end = { .type = MSG_MOVE_END, .move_end = { 1, 1, 2, 1, true } };
+
+    rig_order(r, 0, (struct msg){ .type = MSG_MOVE_IN, .move_in = { 1, 1, 2, 1, LONG } });
+    rig_order_as(r, 1, RIG_MNG, (struct msg){ .type = MSG_MOVE_OUT, .move_out = { 1, 1, 2, 1, "node0", "127.0.0.1:1" } });
+    rig_run(r, 1000);
+    r->t[0]->absorbed = XFER_RECORDS_MAX - LONG * (40 + XFER_RECORD); /* another one, just before */
+    rig_order(r, 0, end);
+    cr_expect_eq(r->in_report, MOVE_FENCED, "not this turn");
+    rig_run(r, 100);
+    rig_order(r, 0, end);
+    cr_expect_eq(r->in_report, MOVE_COMMITTED);
+    cr_expect_geq(r->t[0]->absorbed, LONG * (40 + XFER_RECORD));
+    cr_expect_eq(count(r).contacts, LONG);
+    rig_free(r);
+}
+
+_Static_assert(XFER_RECORDS_1 + (1u << 20) < JGROUP_MAX, "a commit fits into a group, and a turn beside it");
 
 /* The longest numbers: a record is no longer than a move reckons. */
 Test(turn, records_are_as_long_as_moves_reckon)

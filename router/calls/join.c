@@ -79,9 +79,12 @@ static void put_head(struct rflow *rf, const struct join_body *b)
 void join_flow(struct router *r, struct rflow *rf, const struct route_queue *q,
                struct join_body *b, unsigned lane)
 {
+    bool named;
+
     assert(q != NULL && b->subject_len <= SUBJECT_MAX_LEN && b->head_len <= SUBJECT_HEAD_MAX);
     if (b->replaces)
         key_of_old(r, q, b);
+    named = b->subject_len > 0 && !b->keyed;
     r->counts.joins++;
     if (SQ_UNLIKELY(q->map.suspects != SUSPECTS_OFF)) {
         rf->client = r->gate.client;
@@ -102,6 +105,7 @@ void join_flow(struct router *r, struct rflow *rf, const struct route_queue *q,
     else
         flow_join(&rf->flow, r->routes, q, lane, ev_now(r->ev));
     rf->flow.keyed = b->keyed;
+    rf->flow.named = named;
 }
 
 /* Does the place that it has found belong to another device? Else the device has its cookie. */

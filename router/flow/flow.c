@@ -8,7 +8,11 @@
  *   a subject's ticket was found          its owner is asked; if it is over meanwhile: joined again
  *   no node is sure whether a subject     asks again in a moment; at the deadline 503. If it is
  *     has a ticket                        only a key: after FLOW_KEY_MS it joins without it
- *   the link broke under a join           503: it may have been recorded, so it is not repeated
+ *   the link broke under a join           503: it may have been recorded, so it is not repeated.
+ *                                         With a name it asks again, at whatever the tail is then:
+ *                                         one that was recorded is found, or its share's owner says
+ *                                         busy; at the deadline 503
+ *   the tail's node cannot be reached     503 at once
  *   the link broke under a poll or leave  asks again after a moment; at the deadline 503. A poll of
  *                                         who waits is answered from the replica, for a while, as
  *                                         is one that has no answer at its deadline (replicas.h)
@@ -482,10 +486,19 @@ void flow_lost(struct flow *f, msec_t now_ms)
         return;
     if (f->hold_ms != 0)
         flow_end(f, FLOW_OK);
-    else if (f->asks == FLOW_JOIN)
+    else if (f->asks == FLOW_JOIN && !f->named)
         flow_end(f, FLOW_UNAVAIL);
     else
         flow_wait_map(f, now_ms);
+    f->lost = f->asks == FLOW_JOIN;
+}
+
+void flow_unreached(struct flow *f, msec_t now_ms)
+{
+    if (f->todo == FLOW_ASK && f->asks == FLOW_JOIN && !f->lost)
+        flow_end(f, FLOW_UNAVAIL);
+    else
+        flow_lost(f, now_ms);
 }
 
 void flow_unfit(struct flow *f)

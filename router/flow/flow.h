@@ -91,6 +91,8 @@ struct flow {
     /* join */
     queue_id queue;
     bool keyed; /* set by the caller behind flow_join(): its subject is only a key */
+    bool named; /* likewise: its subject is a name, which has one place however often it is asked for */
+    bool lost;  /* its link ended under a join with a name: it asks until its deadline */
     bool bare;  /* joins without its key, since no node knew whether that has a ticket */
     uint8_t lane;
     uint8_t join_lane, join_client; /* lane as asked: a found ticket has its own */
@@ -205,10 +207,13 @@ void flow_append_ans(struct flow *f, struct routes *r, const struct append_ans *
 void flow_drop_ans(struct flow *f, struct routes *r, const struct drop_ans *a, msec_t now_ms);
 void flow_session_ans(struct flow *f, struct routes *r, const struct sess_ans *a, msec_t now_ms);
 void flow_contact_ans(struct flow *f, struct routes *r, const struct contact_ans *a, msec_t now_ms);
-/* The node could not be asked, or its link broke before it answered. A join that may have
- * been recorded is not sent again: 503. Polls and leaves try again until the deadline. Never
- * leaves FLOW_ASK behind. */
+/* Its link broke before the node answered. A join that may have been recorded is sent again only if it
+ * has a name, by which it finds its place then: else 503. Polls and leaves try again until the deadline.
+ * Never leaves FLOW_ASK behind. */
 void flow_lost(struct flow *f, msec_t now_ms);
+/* The node cannot be asked now. The same, but a join that has never been asked ends: so a tail that
+ * is away holds no crowd in the router. */
+void flow_unreached(struct flow *f, msec_t now_ms);
 /* The node is asked nothing: it is of an older release, and would not take it. */
 void flow_unfit(struct flow *f);
 /* The client has gone: a held join does not wait for a pass that nobody would take. */

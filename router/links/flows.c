@@ -164,7 +164,7 @@ void rflow_step(struct router *r, struct rflow *rf)
                 return;
             }
             r->counts.lost++;
-            flow_lost(&rf->flow, ev_now(r->ev));
+            flow_unreached(&rf->flow, ev_now(r->ev));
             assert(rf->flow.todo != FLOW_ASK); /* ends this loop */
             break;
         case FLOW_WAIT_MAP:

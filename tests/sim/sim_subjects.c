@@ -33,6 +33,8 @@ static void crowds(struct sim *s)
     sim_run(s, 22000);
 }
 
+static struct sim_counts sum; /* of a test's seeds */
+
 static void end(struct sim *s)
 {
     struct sim_counts c;
@@ -43,6 +45,8 @@ static void end(struct sim *s)
     cr_expect_gt(c.found, 20, "only %lu joins found an old place", c.found);
     cr_expect_gt(c.joined, 60);
     cr_expect_gt(c.parked, 20, "only %lu joins waited for another node's word", c.parked);
+    sum.again_told += c.again_told;
+    sum.cuts += c.cuts;
     sim_finish(s, ME);
 }
 
@@ -98,6 +102,7 @@ Test(subjects, links_break_and_nodes_stand_still)
 {
     storm((struct sim_faults){ .link_break = 40, .link_cut = 10, .pause = 15, .drain = 8 }, 0,
           (const uint64_t[]){ 16011, 51551, 0 });
+    cr_expect_gt(sum.again_told, SEEDS / 2, "%lu joins were asked again and told a place", sum.again_told);
 }
 
 /* Members come and go: what they hold is said anew. (Checker) 12015: a router and a node that was

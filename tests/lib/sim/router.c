@@ -309,6 +309,8 @@ void router_go(struct sim *s, struct proc *p, uint32_t i)
 
     if (f->f.todo == FLOW_DONE) {
         count_unavailable(s, &f->f);
+        if (f->f.lost && !f->repeats)
+            subject_told_again(s, &f->f);
         if (f->f.kind == FLOW_SESSION && f->f.result == FLOW_OK && f->f.command != SESS_USE)
             take_note(p, f);
         over = flow_saw_the_end(&f->f, &node);
@@ -399,6 +401,7 @@ static void on_request(struct sim *s, struct proc *p, const struct sreq *q)
         session(s, r, f);
     else
         flow_leave(&f->f, r->r, &q->token, sim_ms(s));
+    f->f.named = q->kind == FLOW_JOIN && f->subject_hash != 0;
     router_go(s, p, i);
 }
 

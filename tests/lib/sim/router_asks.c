@@ -158,7 +158,7 @@ void router_ask(struct sim *s, struct proc *p, uint32_t i)
     unsigned kind = kind_of(&f->f);
 
     if (node == NULL || net_up(s, p, node) == NULL) {
-        flow_lost(&f->f, sim_ms(s));
+        flow_unreached(&f->f, sim_ms(s));
         router_go(s, p, i);
         return;
     }
@@ -268,6 +268,7 @@ static void lost(struct sim *s, struct proc *p, struct ref x)
     if (f == NULL)
         return;
     flow_lost(&f->f, sim_ms(s));
+    s->count.again += f->f.lost && f->f.todo == FLOW_WAIT_MAP;
     router_go(s, p, x.flow);
 }
 

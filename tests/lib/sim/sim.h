@@ -148,6 +148,7 @@ struct sim_counts {
     uint64_t released, unavailable, found, links_broken, restarts, crashes, nulls, terms, jumps;
     uint64_t accepted; /* looks at passes that every router accepts */
     uint64_t parked;   /* joins that waited at a node for another's word */
+    uint64_t again, again_told; /* joins whose link ended and that were asked again; of them: told a place */
     uint64_t cuts;     /* turns that were lost, of which a part of a move is there */
     uint64_t replaced; /* tickets, by one in another lane */
     uint64_t used; /* passes let in once */

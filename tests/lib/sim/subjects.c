@@ -1,6 +1,8 @@
 /* subjects.c: who comes under a name, and I6: a subject has at most one live ticket.
  *
  *   in every sweep   no two tickets of one subject wait
+ *   at an answer     a join that was asked again, since its link had ended, is told the place that its
+ *                    subject has
  *   at every append  nobody gets a second ticket whose first let him in with a pass that is
  *                    still good
  *
@@ -74,6 +76,19 @@ void subject_found(struct sim *s, const struct append_req *q, const struct appen
     if (t == NULL || q->subject_len == 0 || t->subject != q->subject_hash)
         sim_fail(s, "I6: a join was told of another's ticket %llu-%u",
                  (unsigned long long)a->seg, a->number);
+}
+
+/* Its place is one that a node has given, to that subject: the first ask's, if that was written down. */
+void subject_told_again(struct sim *s, const struct flow *f)
+{
+    const struct ticket *t = check_ticket(s, f->token.seg, f->token.number);
+
+    if (f->result != FLOW_OK && f->result != FLOW_EXISTING)
+        return;
+    if (t == NULL || t->subject != f->token.subject_hash)
+        sim_fail(s, "I6: a join that was asked again is told %llu-%u, which is not its subject's",
+                 (unsigned long long)f->token.seg, f->token.number);
+    s->count.again_told++;
 }
 
 /* Seen waiting in this sweep. */

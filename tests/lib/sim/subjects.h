@@ -8,6 +8,8 @@ uint64_t subject_of(const struct sreq *q, char text[SIM_SUBJECT_LEN]);
 uint32_t subject_draw(struct sim *s, unsigned queue);
 void subject_given(struct sim *s, struct ticket *t, const struct append_req *q);
 void subject_found(struct sim *s, const struct append_req *q, const struct append_ans *a);
+/* The answer of a join that was asked again, since its link had ended. */
+void subject_told_again(struct sim *s, const struct flow *f);
 void subject_waits(struct sim *s, struct ticket *t);
 
 #endif

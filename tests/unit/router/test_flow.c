@@ -219,6 +219,62 @@ Test(flow, before_the_first_map_nothing_is_certain)
     routes_free(empty);
 }
 
+/* Its name finds the place, if it was recorded: at the same tail or at another. */
+Test(flow, a_join_with_a_name_whose_link_broke_is_asked_again)
+{
+    struct flow f = join(0);
+    struct append_ans a = { .state = APPEND_EXISTING, .seg = 12, .number = 4, .client = CLIENT_GAME };
+    struct place_ans p = { .state = PLACE_WAITING, .position = 3, .poll_after_ms = 700 };
+
+    f.named = true;
+    flow_lost(&f, 1);
+    cr_assert_eq(f.todo, FLOW_WAIT_MAP);
+    cr_expect_lt(f.wake_ms, 1000);
+    flow_append_ans(&f, r, &a, 2);
+    cr_expect_eq(f.todo, FLOW_WAIT_MAP, "a late answer changes nothing");
+    flow_retry(&f, r, f.wake_ms);
+    cr_assert(ASKS(f, 2, 12) && f.asks == FLOW_JOIN);
+    flow_unreached(&f, 150);
+    cr_assert_eq(f.todo, FLOW_WAIT_MAP, "its link is not up yet");
+    flow_retry(&f, r, f.wake_ms);
+    flow_append_ans(&f, r, &a, 300);
+    flow_place_ans(&f, r, &p, 310);
+    cr_expect(IS_DONE(f, FLOW_EXISTING) && f.token.number == 4);
+}
+
+Test(flow, a_join_is_asked_again_until_its_deadline)
+{
+    struct flow f = join(0);
+    unsigned n = 0;
+
+    f.named = true;
+    flow_lost(&f, 1);
+    for (msec_t now = 1; f.todo != FLOW_DONE && n < 100; n++) {
+        cr_assert_leq(f.wake_ms, FLOW_TIMEOUT_MS);
+        now = f.wake_ms;
+        flow_retry(&f, r, now);
+        if (f.todo == FLOW_ASK)
+            flow_unreached(&f, now);
+    }
+    cr_expect(IS_DONE(f, FLOW_UNAVAIL));
+    cr_expect_geq(n, FLOW_TIMEOUT_MS / 100 - 1);
+}
+
+/* Nobody gets a second place, and a tail that is away holds no crowd here. */
+Test(flow, other_joins_are_not)
+{
+    struct flow f = join(0), g = join(0), h = join(0);
+
+    f.keyed = true;
+    flow_lost(&f, 1);
+    cr_expect(IS_DONE(f, FLOW_UNAVAIL), "with only a key the client asks again");
+    flow_lost(&g, 1);
+    cr_expect(IS_DONE(g, FLOW_UNAVAIL));
+    h.named = true;
+    flow_unreached(&h, 1);
+    cr_expect(IS_DONE(h, FLOW_UNAVAIL), "it was never asked");
+}
+
 Test(flow, a_join_whose_link_broke_is_not_repeated)
 {
     struct flow f = join(0);

@@ -199,8 +199,11 @@ Test(router_late, a_join_with_only_a_key_waits_at_the_node_only_with_time_left)
     told(2);
 }
 
-Test(router_late, a_link_that_breaks_ends_them)
+/* One with a name is asked again, as long as there is time. */
+Test(router_late, a_link_that_breaks_ends_them_at_their_deadline)
 {
+    int64_t since_ms = now_ms();
+
     join_as("ann");
     join_as(NULL);
     UNTIL(w.n_late == 1);
@@ -209,8 +212,55 @@ Test(router_late, a_link_that_breaks_ends_them)
     w.seg = NULL;
     UNTIL((more(), whole(got) > 0));
     cr_expect(strstr(got, "HTTP/1.1 503"), "%s", got);
+    cr_expect_geq(now_ms() - since_ms, w.cfg.request_timeout - 50);
     UNTIL(w.r->flows.n == 0);
+    cr_expect_geq(w.r->counts.lost, 2);
+}
+
+/* The link is back before the deadline: the same join, and one answer. */
+Test(router_late, a_join_is_asked_again_on_the_next_link)
+{
+    uint64_t first;
+
+    w.cfg.request_timeout = FLOW_TIMEOUT_MS;
+    join_as("ann");
+    UNTIL(w.n_late == 1);
+    first = w.late_rid;
+    rpc_chan_close(w.seg_ch, "as if it had died");
+    UNTIL(w.n_late == 2);
+    cr_expect_gt(w.late_rid, first);
+    silence();
+    say_late(1, 1, false);
+    told(w.late[1].position);
     cr_expect_eq(w.r->counts.lost, 1);
+    cr_expect_eq(w.r->flows.n, 0);
+}
+
+/* Those that were never asked do not wait for a tail that is away: it may be a crowd. */
+Test(router_late, a_join_that_reaches_no_tail_is_told_at_once)
+{
+    join_as("ann");
+    UNTIL(w.n_late == 1);
+    rpc_free(w.seg);
+    w.seg = NULL;
+    UNTIL((more(), whole(got) > 0)); /* at its deadline: by then the link has failed */
+    (void)place_told();
+    w.cfg.request_timeout = 30000;
+    join_as("bob");
+    UNTIL((more(), whole(got) > 0));
+    cr_expect(strstr(got, "HTTP/1.1 503"), "%s", got);
+}
+
+/* It would have to go without the key at last: a second place. Its client asks again with it. */
+Test(router_late, a_join_with_only_a_key_is_told_at_once)
+{
+    w.cfg.request_timeout = 30000;
+    join_by_key();
+    UNTIL(w.n_late == 1);
+    rpc_chan_close(w.seg_ch, "as if it had died");
+    UNTIL((more(), whole(got) > 0));
+    cr_expect(strstr(got, "HTTP/1.1 503"), "%s", got);
+    cr_expect_eq(w.n_late, 1);
 }
 
 /* Whoever waits no more needs no answer. */

@@ -81,7 +81,8 @@ static void say(struct router *r, struct httpd_req *req, enum api_problem p, con
     router_answer(r, req);
 }
 
-void work_answer(struct router *r, const char *text, size_t n)
+/* Composes the answer that asks for work. n: bytes of the challenge; 0: too many were asked for. */
+static void work_answer(struct router *r, const char *text, size_t n)
 {
     if (n > 0)
         api_challenge(&r->ans, text, n, router_request_id(r));

@@ -56,8 +56,6 @@ struct site_held; /* a join whose service is asked */
 SQ_CHECK bool site_check(struct router *r, struct httpd_req *req, const struct http_req *q,
                          const struct route_queue *queue, struct join_body *b, struct slice said,
                          const struct site_work *w, const struct join_then *then, bool *held);
-/* Composes the answer that asks for work. n: bytes of the challenge; 0: too many were asked for. */
-void work_answer(struct router *r, const char *text, size_t n);
 /* The client of a held join has gone. */
 void site_held_gone(struct site_held *h);
 

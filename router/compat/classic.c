@@ -12,8 +12,6 @@
 #include "common/ticket/bound.h"
 #include "router/api/json_out.h"
 
-#define ADD(b, lit) buf_append(b, lit, sizeof(lit) - 1)
-
 struct members { /* slices of the body; n 0: not there */
     struct slice target_url, http_method, task_type, task_id; /* texts */
     struct slice body, headers, priority, timestamp, claim;   /* JSON, as it stands */

@@ -64,7 +64,8 @@ static void draw(uint8_t out[HMAC256_BYTES], const struct puzzles *p, unsigned r
     hmac256_of(out, &p->secret, text, sizeof(text));
 }
 
-uint32_t puzzles_counter(const struct puzzles *p, unsigned rank, uint64_t second, uint32_t place)
+/* The counter of the puzzle at a place. */
+static uint32_t counter_of(const struct puzzles *p, unsigned rank, uint64_t second, uint32_t place)
 {
     uint8_t mac[HMAC256_BYTES];
     uint32_t v;
@@ -76,7 +77,7 @@ uint32_t puzzles_counter(const struct puzzles *p, unsigned rank, uint64_t second
 
 static void make(struct puzzle *to, const struct puzzles *p, unsigned rank, uint64_t second, uint32_t place)
 {
-    uint32_t counter = __builtin_bswap32(puzzles_counter(p, rank, second, place));
+    uint32_t counter = __builtin_bswap32(counter_of(p, rank, second, place));
     uint8_t password[sizeof(to->nonce) + 4], mac[HMAC256_BYTES];
 
     draw(mac, p, rank, second, place, 'n');

@@ -46,8 +46,6 @@ const struct puzzle *puzzles_get(struct puzzles *p, unsigned rank, uint64_t seco
 uint64_t puzzles_made(const struct puzzles *p); /* ever */
 /* The rank in which `keys` counters are tried at most. */
 unsigned puzzle_rank(uint64_t keys);
-/* The counter of the puzzle at a place: for tests, which need not solve it. */
-uint32_t puzzles_counter(const struct puzzles *p, unsigned rank, uint64_t second, uint32_t place);
 
 /* For so long it is good, by the clock of the router that made it; a router whose clock is behind that
  * by more than the leeway refuses it. A join's key is known for a minute at least

@@ -9,6 +9,7 @@
 #include "common/base/log.h"
 #include "common/http/request_headers.h"
 #include "router/calls/places.h"
+#include "router/calls/places_call.h"
 #include "router/calls/ticket.h"
 #include "router/gate/visit.h"
 #include "router/page_http/files.h"
@@ -22,7 +23,8 @@ static const struct page_def *def_of(struct router *r, const struct route_queue 
     return q != NULL ? page_room_def(r, q) : NULL;
 }
 
-bool places_lead_to(struct router *r, const struct route_queue *q, const char *to)
+/* May people be sent there behind their turn in q (NULL: none)? */
+static bool leads_to(struct router *r, const struct route_queue *q, const char *to)
 {
     const struct page_def *d = def_of(r, q);
 
@@ -35,7 +37,7 @@ static void send_in(struct router *r, const struct page_ask *a, const struct rou
     const struct page_def *d = def_of(r, q);
     char to[PAGE_TARGET_MAX + 1] = "";
 
-    if (a->target[0] != '\0' && places_lead_to(r, q, a->target)) {
+    if (a->target[0] != '\0' && leads_to(r, q, a->target)) {
         page_send_to(r, a->target);
         return;
     }
@@ -84,7 +86,8 @@ static void put_page(struct router *r, struct page_view *v, const struct page_as
     buf_fini(&origins);
 }
 
-void places_show(struct router *r, const struct page_ask *a, enum page_state state, uint32_t retry_ms)
+/* A page without places, into r->ans. */
+static void show(struct router *r, const struct page_ask *a, enum page_state state, uint32_t retry_ms)
 {
     struct page_view v = page_view_of(r, a, NULL, state);
 
@@ -177,7 +180,7 @@ static void let_in(struct places_call *c, const struct rflow *rf)
     const struct page_ask *a = c->page;
 
     if (!router_ticket(c->r, rf, &t)) { /* a queue went in this moment */
-        places_show(c->r, a, PAGE_UNAVAILABLE, RETRY_MS);
+        show(c->r, a, PAGE_UNAVAILABLE, RETRY_MS);
         return;
     }
     c->r->counts.page_enters++;
@@ -192,7 +195,7 @@ static void show_failed_join(struct places_call *c)
     enum page_state s = page_state_of(&c->why, routes_queue(c->r->routes, name, strlen(name)),
                                       ev_wall_ms(c->r->ev), &retry_ms);
 
-    places_show(c->r, c->page, s, retry_ms);
+    show(c->r, c->page, s, retry_ms);
 }
 
 static void show_over(struct places_call *c)
@@ -201,14 +204,15 @@ static void show_over(struct places_call *c)
     uint8_t why = why_over(&c->p);
 
     if (why != GONE_FINISHED) {
-        places_show(c->r, a, page_state_gone(why), 0);
+        show(c->r, a, page_state_gone(why), 0);
         return;
     }
     put_cookie(c->r, a, "");
     page_send_anew(c->r, a);
 }
 
-void places_answer(struct places_call *c, const struct rflow *rf)
+/* A places_tell. c->page: the struct page_ask. */
+static void answer(struct places_call *c, const struct rflow *rf)
 {
     const struct page_ask *a = c->page;
     char name[GROUP_NAME_ROOM];
@@ -225,7 +229,7 @@ void places_answer(struct places_call *c, const struct rflow *rf)
         put_cookie(c->r, a, name);
     }
     if (c->p.step == PLACES_FAILED) {
-        places_show(c->r, a, PAGE_UNAVAILABLE, RETRY_MS);
+        show(c->r, a, PAGE_UNAVAILABLE, RETRY_MS);
     } else if (c->leaves) {
         put_cookie(c->r, a, "");
         page_send_back(c->r, a, "?left=1");
@@ -243,7 +247,6 @@ void places_answer(struct places_call *c, const struct rflow *rf)
 }
 
 #define LOG_MODULE "page"
-#define RETRY_MS 5000
 
 struct asked {
     struct router *r;
@@ -263,7 +266,7 @@ static void read_target(struct asked *x, char *to)
                                   : page_return(x->q->query, to, PAGE_TARGET_MAX + 1);
 
     for (size_t i = 0; n > 0 && !ok && i < x->g->queues.n; i++)
-        ok = places_lead_to(x->r, routes_queue(x->r->routes, v[i], strlen(v[i])), to);
+        ok = leads_to(x->r, routes_queue(x->r->routes, v[i], strlen(v[i])), to);
     if (!ok)
         to[0] = '\0';
 }
@@ -271,7 +274,7 @@ static void read_target(struct asked *x, char *to)
 /* Answers without a flow. */
 static void say(struct asked *x, enum page_state state, uint32_t retry_ms)
 {
-    places_show(x->r, x->c->page, state, retry_ms);
+    show(x->r, x->c->page, state, retry_ms);
     router_answer(x->r, x->req);
 }
 
@@ -515,7 +518,7 @@ static bool begin(struct asked *x, const struct api_req *call)
 void places_page(struct router *r, struct httpd_req *req, const struct http_req *q,
                  const struct api_req *call, const struct cfg_group *g, struct page_ask *a)
 {
-    struct asked x = { .r = r, .req = req, .q = q, .g = g, .c = places_new(r, req, places_answer) };
+    struct asked x = { .r = r, .req = req, .q = q, .g = g, .c = places_new(r, req, answer) };
 
     if (x.c == NULL) {
         free(a);

@@ -13,16 +13,8 @@
 #define SEGQ_ROUTER_PLACES_PAGE_H
 
 #include "router/api/request.h"
-#include "router/calls/places_call.h"
 #include "router/page_http/page_answer.h"
 #include "router/state/router.h"
-
-/* A page without places, into r->ans. */
-void places_show(struct router *r, const struct page_ask *a, enum page_state state, uint32_t retry_ms);
-/* A places_tell. c->page: the struct page_ask. */
-void places_answer(struct places_call *c, const struct rflow *rf);
-/* May people be sent there behind their turn in q (NULL: none)? */
-bool places_lead_to(struct router *r, const struct route_queue *q, const char *to);
 
 /* Answers, or begins flows that will. a: of this request; taken over. */
 void places_page(struct router *r, struct httpd_req *req, const struct http_req *q,

@@ -6,14 +6,15 @@
 
 /* ---- tickets that have left ---- */
 
-void leaves_init(struct leaves *l, uint32_t seed)
+/* seed: hides the places of rows: which tickets leave is decided outside. */
+static void leaves_init(struct leaves *l, uint32_t seed)
 {
     memset(l, 0, sizeof(*l));
     revoked_init(&l->told, seed);
     l->told.max = LEAVES_TOLD_MAX;
 }
 
-void leaves_fini(struct leaves *l)
+static void leaves_fini(struct leaves *l)
 {
     revoked_fini(&l->told);
 }

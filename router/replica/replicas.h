@@ -54,9 +54,6 @@ struct leaves {
     msec_t news_ms; /* rows of the ring that were told then are the news */
 };
 
-/* seed: hides the places of rows: which tickets leave is decided outside. */
-void leaves_init(struct leaves *l, uint32_t seed);
-void leaves_fini(struct leaves *l);
 /* A node has answered that the ticket has left; nothing, if that was told. */
 void leaves_note(struct leaves *l, node_no node, const struct token *t, msec_t now_ms);
 /* The node is not reached. True: others are to hear of rows that they have not heard of. */

@@ -182,7 +182,7 @@ struct msg_endpoint {
     uint32_t target;     /* number of the target, 1 .. TARGET_NO_MAX, which no other target of it has */
     uint32_t weight;
     uint32_t affinity;   /* enum affinity, of its targets */
-    uint32_t affinity_bound; /* percent (task/calls/target_pick.h) */
+    uint32_t affinity_bound; /* percent (task/calls/endpoint_lets.h) */
     uint32_t n_readings;
     struct endpoint_reading *readings; /* values on its page */
     const char *reading_path;          /* path of the page at its host */

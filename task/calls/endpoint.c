@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/base/text.h"
-#include "task/calls/target_pick.h"
+#include "task/calls/endpoint_lets.h"
 
 #define RAMP_FIRST  0.1
 #define RAMP_FACTOR 1.5 /* a second */

@@ -27,8 +27,8 @@ struct endpoint { /* or one of its targets */
     struct endpoint *of; /* a target of this endpoint; NULL: an endpoint */
     struct list_node in_of;
     msec_t aside;        /* a target: others go first until then */
-    int64_t credit;      /* a target: target_pick.h */
-    uint64_t url_hash;   /* a target: target_pick.h */
+    int64_t credit;      /* a target: endpoint_lets.h */
+    uint64_t url_hash;   /* a target: endpoint_lets.h */
     uint64_t lacked;     /* calls that wanted a slot, or a rate, of this node, and found none, */
     msec_t lacked_at;    /* within a second from then on */
     char name[TASK_NAME_MAX + 1];

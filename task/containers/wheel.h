@@ -1,4 +1,5 @@
-/* wheel.h: moments that lie up to a hundred years ahead: a hierarchical timing wheel. Pure.
+/* wheel.h: moments that lie up to a hundred years ahead: a hierarchical timing wheel; and the pages that its
+ * links, and tasks, lie in. Pure.
  *
  * Seven levels of 64 slots; a slot of level n is 64^n milliseconds long. What is due within
  * the running slot of level n + 1 lies in level n, so each timer moves down at most six
@@ -13,7 +14,48 @@
 #ifndef SEGQ_TASK_WHEEL_H
 #define SEGQ_TASK_WHEEL_H
 
-#include "task/containers/pages.h"
+#include <assert.h>
+
+#include "common/base/base.h"
+
+/* An array of pieces of one size that grows by pages, so that no piece ever moves.
+ *
+ * A piece is found by its index: one look into the table of pages. A new page is zeroed. What
+ * was reached stays until the end. */
+
+#define PAGES_SHIFT 8
+#define PAGES_EACH  (1u << PAGES_SHIFT) /* pieces of a page */
+
+struct pages {
+    char **page; /* owned; NULL: not reached yet */
+    uint32_t n_pages, cap;
+    uint32_t size;  /* bytes of a piece */
+    uint32_t taken; /* pages that are there */
+};
+
+void pages_init(struct pages *p, uint32_t size);
+void pages_fini(struct pages *p);
+/* Makes piece i usable. 0 or SQ_ENOMEM; nothing has changed then. */
+SQ_CHECK int pages_reach(struct pages *p, uint32_t i);
+
+static inline bool pages_has(const struct pages *p, uint32_t i)
+{
+    return i >> PAGES_SHIFT < p->n_pages && p->page[i >> PAGES_SHIFT] != NULL;
+}
+
+/* The piece must have been reached. */
+static inline void *pages_at(const struct pages *p, uint32_t i)
+{
+    assert(pages_has(p, i));
+    return p->page[i >> PAGES_SHIFT] + (size_t)(i & (PAGES_EACH - 1)) * p->size;
+}
+
+static inline uint64_t pages_bytes(const struct pages *p)
+{
+    return (uint64_t)p->taken * PAGES_EACH * p->size + (uint64_t)p->cap * sizeof(*p->page);
+}
+
+/* ---- the wheel ----------------------------------------------------------------------- */
 
 #define WHEEL_LEVELS 7
 #define WHEEL_SLOTS  64u

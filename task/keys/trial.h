@@ -9,7 +9,7 @@
 #define SEGQ_TASK_TRIAL_H
 
 #include "common/base/err.h"
-#include "task/containers/pages.h"
+#include "task/containers/wheel.h"
 
 enum trial_of { TRIAL_LIMITERS, TRIAL_TURNS, TRIAL_BUCKETS, TRIAL_DEBTS, TRIAL_NKINDS };
 

@@ -7,7 +7,6 @@
 #include "common/task/call.h"
 #include "task/calls/endpoint.h"
 #include "task/calls/endpoint_lets.h"
-#include "task/calls/target_pick.h"
 #include "task/engine/look.h"
 #include "task/engine/worker.h"
 #include "task/node/body.h"

@@ -11,7 +11,7 @@
 #include "common/base/map.h"
 #include "common/task/rules.h"
 #include "common/task/state.h"
-#include "task/containers/pages.h"
+#include "task/containers/wheel.h"
 
 #define GROUPS_MAX    65536u /* most of a partition */
 #define GROUP_KEPT_MS ((msec_t)24 * 3600 * 1000)

@@ -11,7 +11,6 @@
 #include "common/base/map.h"
 #include "common/task/rules.h"
 #include "common/task/state.h"
-#include "task/containers/pages.h"
 #include "task/containers/wheel.h"
 #include "task/store/queue_extras.h"
 

@@ -24,7 +24,6 @@
 #undef each_endpoint /* the manager's: those of a node are meant here */
 #include "task/calls/calls.h"
 #include "task/calls/endpoint_lets.h"
-#include "task/calls/target_pick.h"
 #include "tests/lib/callreaders.h"
 #include "tests/lib/calltarget.h"
 

@@ -1,6 +1,6 @@
 /* test_affinity.c: a key's calls go to one target, the same at every node; bounded, by weight, and what goes or
  * comes moves no others. */
-#include "task/calls/target_pick.h"
+#include "task/calls/endpoint_lets.h"
 
 #include "tests/lib/criterion.h"
 #include <stdio.h>

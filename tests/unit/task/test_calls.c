@@ -1,7 +1,6 @@
 /* test_calls.c: when the calls of an endpoint may go. */
 #include "task/calls/calls.h"
 #include "task/calls/endpoint_lets.h"
-#include "task/calls/target_pick.h"
 
 #include "tests/lib/criterion.h"
 #include <string.h>

@@ -1,4 +1,4 @@
-/* test_calls_affinity.c: a node's calls go to the target of their key (task/calls/target_pick.h, task/node/calls.c),
+/* test_calls_affinity.c: a node's calls go to the target of their key (task/calls/endpoint_lets.h, task/node/calls.c),
  * and it tells the manager how many did, and where it lacks slots for that; none goes to a target that its page
  * of metrics closes (task/calls/throttle.h). */
 #include "tests/lib/criterion.h"
@@ -10,7 +10,6 @@
 #include "common/base/log.h"
 #include "task/calls/calls.h"
 #include "task/calls/endpoint_lets.h"
-#include "task/calls/target_pick.h"
 #include "task/node/calls.h"
 #include "tests/lib/tabrig.h"
 

@@ -1,5 +1,5 @@
 /* test_target_pick.c: how calls are spread over targets: by slots and weights, never to one that lets none. */
-#include "task/calls/target_pick.h"
+#include "task/calls/endpoint_lets.h"
 
 #include "tests/lib/criterion.h"
 #include <string.h>

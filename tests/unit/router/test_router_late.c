@@ -255,7 +255,7 @@ Test(router_late, a_join_that_reaches_no_tail_is_told_at_once)
 Test(router_late, a_join_with_only_a_key_is_told_at_once)
 {
     w.cfg.request_timeout = 30000;
-    join_by_key();
+    join_with_key();
     UNTIL(w.n_late == 1);
     rpc_chan_close(w.seg_ch, "as if it had died");
     UNTIL((more(), whole(got) > 0));

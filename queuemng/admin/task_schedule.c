@@ -253,7 +253,7 @@ static bool change(struct mng_service *s, struct walk *w, const struct schedule_
         is_other(w, &found, walk_held(w));
         return false;
     }
-    buf_append(&w->old, row->text.p, row->text.n); /* it may be in an older pool */
+    buf_append(&w->old, row->text.p, row->text.n); /* perhaps in an older pool */
     if (w->q.patches) {
         buf_init(&out);
         schedule_merge(&out, row, (struct slice){ (char *)w->form.data, w->form.len });

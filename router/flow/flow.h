@@ -92,7 +92,7 @@ struct flow {
     queue_id queue;
     bool keyed; /* set by the caller behind flow_join(): its subject is only a key */
     bool named; /* likewise: its subject is a name, which has one place however often it is asked for */
-    bool lost;  /* its link ended under a join with a name: it asks until its deadline */
+    bool lost;  /* the link ended under a join with a name: it asks until its deadline */
     bool bare;  /* joins without its key, since no node knew whether that has a ticket */
     uint8_t lane;
     uint8_t join_lane, join_client; /* lane as asked: a found ticket has its own */

@@ -25,7 +25,7 @@ struct page_ask { /* a request of a page, while its flow is under way */
     bool had;            /* came with a ticket, which the claim's would replace */
     bool other;          /* the cookie has another ticket than the form */
     uint8_t told;        /* enum page_told */
-    bool door;           /* its form is one of a page that asks first: a ticket that is there by now will do */
+    bool door;           /* the form is one of a page that asks first: a ticket that is there by now will do */
     bool posted;         /* by a form: a page that is loaded again must not send it again */
     uint64_t start;      /* the first position that it was told; 0: not known */
     queue_id queue;

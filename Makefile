@@ -29,7 +29,7 @@ CURL := -Wl,--as-needed $(shell pkg-config --libs libcurl libssl libcrypto 2>/de
 # ---- sources -----------------------------------------------------------------------
 PROTOS := $(wildcard proto/*.proto)
 GEN_H := $(PROTOS:proto/%.proto=$(B)/gen/proto/%.pb-c.h)
-COMMON_C := $(wildcard common/*/*.c)
+COMMON_C := $(filter-out %/main.c,$(wildcard common/*/*.c))
 ROUTER_C := $(filter-out %/main.c,$(wildcard router/*/*.c))
 SEGMENT_C := $(filter-out %/main.c,$(wildcard segment/*/*.c))
 TASK_C := $(filter-out %/main.c,$(wildcard task/*/*.c))
@@ -44,7 +44,8 @@ SWARM_C := $(wildcard tests/bench/swarm/*.c)
 PAGE_FILES := $(sort $(wildcard deploy/page/*.html deploy/page/*.css deploy/page/*.js deploy/page/*.json)) clients/js/segq.js clients/js/segq_events.js
 DASH_FILES := $(sort $(wildcard deploy/dashboard/*.html deploy/dashboard/*.css deploy/dashboard/*.js))
 LOAD_C := $(wildcard tests/bench/load/*.c)
-PROGRAMS := router segment task queuemng rt_cluster seg_cluster task_cluster mng_cluster segqctl
+CLUSTERS := rt_cluster seg_cluster task_cluster mng_cluster
+PROGRAMS := router segment task queuemng $(CLUSTERS) segqctl
 
 o = $(patsubst %.c,$(B)/obj/%.o,$(1))
 link = $(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(CURL)
@@ -75,6 +76,9 @@ $(B)/gen/version.h: VERSION
 $(B)/obj/%.o: %.c | $(GEN_H) $(B)/gen/version.h
 	@mkdir -p $(@D) && echo "  cc $<"
 	@$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+$(CLUSTERS:%=$(B)/obj/common/supervisor/%.o): $(B)/obj/common/supervisor/%.o: common/supervisor/main.c | $(GEN_H) $(B)/gen/version.h
+	@mkdir -p $(@D) && echo "  cc $< ($*)"
+	@$(CC) $(CFLAGS) -DCLUSTER=$* -MMD -MP -c -o $@ $<
 $(B)/libsegq.a: $(call o,$(COMMON_C)) $(PROTOS:proto/%.proto=$(B)/obj/gen/%.o)
 	@rm -f $@; ar rcs $@ $^
 $(B)/libcores.a: $(call o,$(ROUTER_C) $(SEGMENT_C) $(TASK_C) $(QUEUEMNG_C) $(REHEARSE_C)) $(B)/obj/gen/page_blob.o $(B)/obj/gen/dash_blob.o
@@ -87,10 +91,7 @@ $(B)/bin/segment: $(call o,segment/service/main.c $(SEGMENT_C)) $(B)/libsegq.a
 $(B)/bin/task: $(call o,task/service/main.c $(TASK_C)) $(B)/libsegq.a
 $(B)/bin/queuemng: $(call o,queuemng/service/main.c $(QUEUEMNG_C)) $(B)/obj/gen/dash_blob.o $(B)/libsegq.a
 $(B)/bin/segqctl: $(call o,$(CTL_C) $(DEF_C) $(REHEARSE_C) $(PLAYED_C)) $(B)/libsegq.a
-$(B)/bin/rt_cluster: $(call o,router/rt_cluster.c) $(B)/libsegq.a
-$(B)/bin/seg_cluster: $(call o,segment/seg_cluster.c) $(B)/libsegq.a
-$(B)/bin/task_cluster: $(call o,task/task_cluster.c) $(B)/libsegq.a
-$(B)/bin/mng_cluster: $(call o,queuemng/mng_cluster.c) $(B)/libsegq.a
+$(CLUSTERS:%=$(B)/bin/%): $(B)/bin/%: $(B)/obj/common/supervisor/%.o $(B)/libsegq.a
 $(B)/bin/swarm: $(call o,$(SWARM_C)) $(B)/libsegq.a
 $(B)/deploy/segqctl.1: $(B)/bin/segqctl
 	@mkdir -p $(@D)

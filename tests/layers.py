@@ -48,7 +48,6 @@ ROOMS = {
     "common/supervisor": (MIXED, ["common/base", "common/ticket", "common/config", "common/net"]),
     "common/node": (MIXED, ["common/base", "common/ticket", "common/config", "common/wire", "common/net",
                             "common/http", "common/supervisor"]),
-    "router": (MIXED, ["common/supervisor", "common/config"]),
     "router/gate": (PURE, CALM + ["common/config", "common/http"]),
     "router/page": (PURE, CALM + ["common/config", "common/http"]),
     "router/replica": (PURE, CALM + ["router/gate"]),
@@ -69,7 +68,6 @@ ROOMS = {
     "router/service": (MIXED, COMMON + ["router/gate", "router/replica", "router/flow", "router/api",
                                         "router/compat", "router/state", "router/task_requests",
                                         "router/links", "router/calls", "router/page_http"]),
-    "segment": (MIXED, ["common/supervisor", "common/config"]),
     "segment/line": (PURE, CALM),
     "segment/copy": (PURE, CALM + ["segment/line"]),
     "segment/audit": (MIXED, ["common/base", "common/trail", "segment/line"]),
@@ -99,11 +97,9 @@ ROOMS = {
     "task/node": (PURE, CALM + ["common/recur", "common/trail", "task/schedules", "task/calls", "task/containers",
                                 "task/store", "task/keys", "task/engine"]),
     "task/redis": (MIXED, ["common/base", "common/net", "common/redis", "common/wire", "task/store"]),
-    "task": (MIXED, ["common/supervisor", "common/config"]),
     "task/service": (MIXED, COMMON + ["common/journal", "common/node", "common/recur", "common/redis", "common/trail",
                                       "task/store", "task/engine", "task/schedules", "task/bodies", "task/calls",
                                       "task/node", "task/out", "task/redis"]),
-    "queuemng": (MIXED, ["common/supervisor", "common/config"]),
     "queuemng/policy": (PURE, CALM + ["common/config", "common/recur"]),
     "queuemng/access": (MIXED, ["common/base", "common/config", "queuemng/policy"]),
     "queuemng/state": (PURE, CALM + ["common/config", "common/recur", "queuemng/policy"]),
@@ -166,7 +162,8 @@ CIRCLES = {
 # Files without a header of their own, by room.
 HEADERLESS = {
 }
-MAIN = re.compile(r"(main|rt_cluster|seg_cluster|task_cluster|mng_cluster|segqctl)\.c$")
+MAIN = re.compile(r"(main|segqctl)\.c$")
+OBJECT = {"common/supervisor/main.c": "common/supervisor/rt_cluster"}  # compiled once for each supervisor
 
 
 def includes(path):
@@ -267,7 +264,7 @@ def circles(graph):
 
 def symbols(obj, files):
     """file -> (defined, wanted) functions and data of its object."""
-    objects = {f"{obj}/{f[:-2]}.o": f for f in files if f.endswith(".c")}
+    objects = {f"{obj}/{OBJECT.get(f, f[:-2])}.o": f for f in files if f.endswith(".c")}
     there = [o for o in objects if os.path.exists(o)]
     out = {objects[o]: (set(), set()) for o in there}
     if not there:

@@ -1,10 +1,12 @@
-/* metrics.h: Prometheus text exposition (0.0.4) from plain numbers. Pure.
+/* metrics.h: Prometheus text exposition (0.0.4): written from plain numbers, and one value of a page
+ * read. Pure.
  * Cores count in their own structs; a shell's table says name, kind, help and where the
  * number is; metrics_rows() and metrics_each() write the page. Label values are escaped. */
 #ifndef SEGQ_METRICS_H
 #define SEGQ_METRICS_H
 
 #include "common/base/buf.h"
+#include "common/base/err.h"
 
 enum metric_kind { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
 
@@ -74,5 +76,29 @@ typedef void (*metric_each)(const void *of, void (*fn)(void *ctx, const void *vi
 typedef bool (*metric_labels)(const void *view, const char *label[METRIC_LABELS_MAX]);
 void metrics_each(struct buf *b, const struct metric_row *rows, size_t n, metric_each each,
                   const void *of, metric_labels labels);
+
+/* ---- one value of a page, by name and labels. Each failure is a sentence in *e: it is shown to
+ * operators ---------------------------------------------------------------------------- */
+
+struct sample_value {
+    double value;
+    int64_t wall_ms; /* moment of the measurement; 0 = not known */
+};
+
+struct sample_label {
+    const char *name, *value;
+};
+struct sample_want { /* which samples of a page */
+    const char *name;
+    const struct sample_label *labels; /* all must be there; more may be */
+    size_t n_labels;
+    bool max; /* true: the greatest of several; else their sum */
+};
+/* SQ_EUNKNOWN: no such sample; SQ_EINVAL: not a page, or the sample is not finite. */
+SQ_CHECK int sample_page_read(struct sample_value *out, const struct sample_want *w,
+                            const char *text, size_t n, struct err *e);
+/* "job=x,instance=y" into labels that point into `text` (which is cut up); count or
+ * SQ_EINVAL. */
+SQ_CHECK int sample_labels(char *text, struct sample_label *v, size_t cap, struct err *e);
 
 #endif

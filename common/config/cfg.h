@@ -16,6 +16,5 @@
 #include "common/config/cfg_key.h"
 #include "common/config/cfg_load.h"
 #include "common/config/cfg_node.h"
-#include "common/config/cfg_own.h"
 
 #endif

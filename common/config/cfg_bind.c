@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "common/base/text.h"
-#include "common/config/cfg_own.h"
+#include "common/config/cfg_key.h"
 
 struct binder {
     const char *file; /* ref; may be NULL */

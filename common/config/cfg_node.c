@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/base/buf.h"
-#include "common/base/json_in.h"
+#include "common/base/json.h"
 #include "common/base/text.h"
 
 struct cfg_node *cfg_node_new(enum cfg_kind kind, int line)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/http/http_line.h"
+#include "common/base/json.h"
 #include "common/http/http_scan.h"
 
 struct head { /* content of the field lines, before it is judged */
@@ -424,4 +424,34 @@ int64_t http_parse(struct http_state *st, struct http_req *r, char *buf, size_t 
     if (h.f.chunked)
         return http_chunked(st, r, buf, n);
     return sized_body(st, r, buf, n, h.f.length);
+}
+
+/* ---- problem details -------------------------------------------------------------- */
+
+#define ADD(b, lit) buf_append(b, lit, sizeof(lit) - 1)
+
+static void text(struct buf *b, const char *s)
+{
+    json_ascii(b, s, strlen(s));
+}
+
+void problem_open(struct buf *b, int status, const char *code, const char *detail,
+                  const char *request_id)
+{
+    assert(status >= 400 && status < 600 && code[0] != '\0');
+    ADD(b, "{\"title\":");
+    text(b, http_reason(status));
+    ADD(b, ",\"status\":");
+    buf_i64(b, status);
+    ADD(b, ",\"code\":");
+    text(b, code);
+    ADD(b, ",\"detail\":");
+    text(b, detail);
+    ADD(b, ",\"request_id\":");
+    text(b, request_id);
+}
+
+const char *problem_code_of_http(int status)
+{
+    return status == 413 ? "payload_too_large" : "bad_request";
 }

@@ -121,4 +121,15 @@ SQ_CHECK int64_t http_unescape(char *p, size_t n);
 
 const char *http_reason(int status);
 
+/* ---- problem details: the body of every error that a program of ours answers (RFC 9457) ---- */
+
+#define PROBLEM_TYPE "application/problem+json"
+
+/* {"title","status","code","detail","request_id" without its last brace: members may be
+ * added (",\"x\":1"), then '}' is. */
+void problem_open(struct buf *b, int status, const char *code, const char *detail,
+                  const char *request_id);
+/* Code of a request that http_parse() refused. */
+const char *problem_code_of_http(int status);
+
 #endif

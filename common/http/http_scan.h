@@ -7,7 +7,7 @@
 #ifndef SEGQ_HTTP_SCAN_H
 #define SEGQ_HTTP_SCAN_H
 
-#include "common/base/chars16.h"
+#include "common/base/text.h"
 #include "common/http/http.h"
 
 /* A class of characters, for chars16_in(): by the low half of one, bits of the high halves. */
@@ -192,5 +192,13 @@ int64_t http_chunked(struct http_state *st, struct http_req *r, char *buf, size_
 int http_chunk_line(struct http_cur *c, size_t max, size_t *size);
 /* Field lines after the last chunk, and the empty line: checked, counted, dropped. */
 int http_trailers(struct http_cur *c);
+
+/* ---- the request line, for http.c ------------------------------------------------- */
+
+/* Method, path, query, minor version, and the host of an absolute target, up to the line's
+ * end. 1, 0, -status: as http_scan.h says. */
+int http_request_line(struct http_cur *c, struct http_req *r);
+/* uri-host [ ":" port ]; may be empty (RFC 9112 3.2). */
+bool http_host_good(struct slice h);
 
 #endif

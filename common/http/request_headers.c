@@ -7,7 +7,7 @@
 
 #include "common/base/err.h"
 #include "common/base/text.h"
-#include "common/http/problem.h"
+#include "common/http/http.h"
 
 /* "a=b; c=d": the next pair of that name; false: none in the rest of this line. */
 static bool in_line(struct slice *rest, const char *name, struct slice *v)

@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/base/chars16.h"
 #include "common/base/text.h"
 
 static bool wrong(struct json_scan *s, const char *why)

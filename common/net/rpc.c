@@ -25,7 +25,7 @@
 #define MAX_OUTPUT_BYTES (64u << 20)
 #define BEAT_MAX_MS      250
 
-/* Listening. Whoever connects is a stranger (strangers.h) until its handshake, or
+/* Listening. Whoever connects is a stranger (rpc_chan.h) until its handshake, or
  * its hello without one, has proved it. Without descriptors, and after many accepts, it pauses
  * until the next beat: a flood of connections costs a bounded part of a processor. */
 #define BACKLOG          512

@@ -5,8 +5,7 @@
  *   hosts.c       host names for rpc_link.c
  *   tls.c         the socket, sealed; tls_wire.c: as OpenSSL reads it
  *   rpc_hello.c   who is there: the hello's bodies, MACs and steps
- *   rpc_chan.c    frames out; how a channel ends
- *   strangers.c   who has proved nothing yet
+ *   rpc_chan.c    frames out; how a channel ends; who has proved nothing yet (strangers)
  * Each calls only those below it.
  *
  * dialled:  CONNECTING [-> TLS] -> CHALLENGE -> WELCOME -> UP -> CLOSING
@@ -18,13 +17,13 @@
 #include <sodium.h>
 
 #include "common/base/list.h"
-#include "common/wire/msg.h"
+#include "common/base/rng.h"
 #include "common/net/hosts.h"
 #include "common/net/net.h"
-#include "common/base/rng.h"
 #include "common/net/rpc.h"
-#include "common/net/strangers.h"
+#include "common/net/rpc_chan.h"
 #include "common/net/tls.h"
+#include "common/wire/msg.h"
 
 #define HELLO_NONCE_BYTES 32
 #define HELLO_MAC_BYTES   32

@@ -1,4 +1,4 @@
-/* cluster.h: the supervisor that rt_cluster, seg_cluster and mng_cluster are. Shell
+/* cluster.h: the supervisor that rt_cluster, seg_cluster, task_cluster and mng_cluster are. Shell
  * around supervise.c and spawn.c; never in the data path.
  *
  * One configuration file; each child gets its node id (<name>.<i>), its addresses and

@@ -6,7 +6,7 @@
 
 #include "common/config/gate_def.h"
 #include "common/config/page_def.h"
-#include "common/ticket/bound.h"
+#include "common/ticket/pass.h"
 #include "common/wire/replica_bytes.h"
 #include "proto/common.pb-c.h"
 #include "proto/directory.pb-c.h"

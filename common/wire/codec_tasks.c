@@ -7,7 +7,7 @@
 #include "common/task/call.h"
 #include "common/task/rules.h"
 #include "common/task/state.h"
-#include "common/ticket/task_token.h"
+#include "common/ticket/token.h"
 #include "proto/router_task.pb-c.h"
 #include "proto/task_manager.pb-c.h"
 #include "proto/task_task.pb-c.h"

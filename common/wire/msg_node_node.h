@@ -72,7 +72,7 @@ struct subject_rec {
     const char *text;
 };
 
-struct contact_rec { /* segment/line/contact.h */
+struct contact_rec { /* segment/line/person.h */
     seg_id seg; /* the token's */
     uint32_t number;
     uint8_t said;

@@ -125,7 +125,7 @@ struct map_queue {
     const char *push_contact; /* says who sends Web Push, which routers do; NULL or "": they do not */
     const char *verify_url; /* a service that tells people from programs; NULL or "": none */
     const char *verify_allow; /* networks not of the public internet in which it may be */
-    const char *moved;      /* ticket/bound.h; NULL or "": no ticket may change its device */
+    const char *moved;      /* ticket/pass.h; NULL or "": no ticket may change its device */
 #define X(type, name) type name;
     MAP_QUEUE_NUMBERS(X)
 #undef X

@@ -7,7 +7,6 @@
 #define SEGQ_MSG_ROUTER_SEGMENT_H
 
 #include "common/base/base.h"
-#include "common/ticket/bound.h"
 #include "common/ticket/pass.h"
 #include "common/ticket/token.h"
 #include "common/wire/msg_segment_manager.h"
@@ -64,7 +63,7 @@ struct append_req { /* a join */
     uint8_t client;
     uint8_t subject_len; /* 0 = none */
     uint64_t subject_hash; /* hash of the name in it */
-    const char *subject; /* ticket/bound.h */
+    const char *subject; /* ticket/pass.h */
     seg_id old_seg; /* 0; else the ticket that it replaces, which may have its subject */
     uint32_t old_number;
     uint32_t old_issued_s; /* from its token: the new one is later, whatever the clocks */

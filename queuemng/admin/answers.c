@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/task/rules.h"
-#include "common/ticket/task_token.h"
+#include "common/ticket/token.h"
 #include "queuemng/process/manager.h"
 
 void admin_json(struct admin_ans *a, int status, json_t *j)

@@ -7,7 +7,7 @@
 
 #include "common/json/json_scan.h"
 #include "common/task/call.h"
-#include "common/ticket/task_token.h"
+#include "common/ticket/token.h"
 #include "common/wire/codec.h"
 #include "queuemng/admin/task_json.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/task/state.h"
-#include "common/ticket/task_token.h"
+#include "common/ticket/token.h"
 
 /* ---- a task ---------------------------------------------------------------------- */
 

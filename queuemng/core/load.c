@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/base/versions.h"
-#include "common/ticket/bound.h"
+#include "common/ticket/pass.h"
 #include "queuemng/chain/lifecycle.h"
 #include "queuemng/core/segment_nodes.h"
 #include "queuemng/state/defined.h"

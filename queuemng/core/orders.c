@@ -6,7 +6,7 @@
 
 #include "common/base/err.h"
 #include "common/base/log.h"
-#include "common/ticket/bound.h"
+#include "common/ticket/pass.h"
 #include "common/wire/msg.h"
 #include "queuemng/chain/chain.h"
 #include "queuemng/chain/lifecycle.h"

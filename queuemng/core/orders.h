@@ -3,7 +3,7 @@
 #ifndef SEGQ_QUEUEMNG_CORE_ORDERS_H
 #define SEGQ_QUEUEMNG_CORE_ORDERS_H
 
-#include "common/ticket/bound.h"
+#include "common/ticket/pass.h"
 #include "queuemng/core/view.h"
 #include "queuemng/tasks/endpoints.h"
 

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/base/json_in.h"
+#include "common/base/json.h"
 
 static int slurp(const char *path, char *buf, size_t cap, struct err *e)
 {

@@ -3,7 +3,7 @@
 #define SEGQ_PROC_READ_H
 
 #include "common/base/err.h"
-#include "common/base/sample_page.h"
+#include "common/base/metrics.h"
 #include "queuemng/monitor/monitor.h"
 
 /* /proc/stat, /proc/meminfo and /proc/<pid>/stat as numbers. Pure: text in,
@@ -46,7 +46,7 @@ SQ_CHECK int mon_proc_read(struct mon_proc_state *s, const struct metric_def *d,
 void mon_proc_fini(struct mon_proc_state *s);
 
 /* A value of an answer of the Prometheus HTTP API (GET /api/v1/query: one vector sample or
- * scalar); rates of counters. Of a page: common/base/sample_page.h.
+ * scalar); rates of counters. Of a page: common/base/metrics.h.
  * Pure: text in, numbers out. Each failure is a sentence in *e: it is shown to operators. */
 /* Exactly one series with a finite value; else SQ_EINVAL. */
 SQ_CHECK int mon_parse_api(struct sample_value *out, const char *text, size_t n, struct err *e);

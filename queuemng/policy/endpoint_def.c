@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #include "common/base/ip.h"
-#include "common/base/sample_page.h"
+#include "common/base/metrics.h"
 #include "common/task/call.h"
 #include "common/task/rules.h"
 #include "common/task/url.h"

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "common/base/json.h"
 #include "common/base/text.h"
-#include "common/http/problem.h"
 
 void out_u64(struct buf *b, const char *before, uint64_t v)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/chars16.h"
+#include "common/base/text.h"
 #include "common/ticket/token.h"
 #include "router/gate/challenge.h"
 

@@ -5,7 +5,7 @@
 #include "common/base/err.h"
 #include "common/http/http.h"
 #include "common/submit/json_members.h"
-#include "common/ticket/bound.h"
+#include "common/ticket/pass.h"
 #include "router/gate/signed_claim.h"
 
 enum api_call {
@@ -96,7 +96,7 @@ struct join_body {
     char subject[SUBJECT_MAX_LEN];
     char lane[NAME_MAX_LEN];
     char claim[CLAIM_MAX_LEN];     /* not zeroed: only claim_len bytes are there */
-    char head[SUBJECT_HEAD_MAX + 1]; /* likewise, head_len; ticket/bound.h */
+    char head[SUBJECT_HEAD_MAX + 1]; /* likewise, head_len; ticket/pass.h */
     char *altcha; /* likewise, altcha_len: answer to a challenge, in the request's bytes */
 };
 

@@ -6,8 +6,9 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "common/base/json.h"
 #include "common/base/text.h"
-#include "common/http/problem.h"
+#include "common/http/http.h"
 #include "common/ticket/pace.h"
 #include "common/ticket/pass.h"
 #include "router/api/json_out.h"

@@ -1,7 +1,7 @@
 /* response.h: the public HTTP interface: a result to status, headers and JSON. Pure (crypto only
  * for key ids). Only this module knows statuses and member names.
  * Queue and lane names are [a-z0-9_-], passes and tokens base64url: they need no escaping (the
- * operator's message was escaped by routes_queue.c; details of problems are, by problem.c); what
+ * operator's message was escaped by routes_queue.c; details of problems are, by http.c); what
  * came from a client is never repeated in an answer. */
 #ifndef SEGQ_ROUTER_API_RESPONSE_H
 #define SEGQ_ROUTER_API_RESPONSE_H

@@ -7,7 +7,7 @@
 
 #include "common/base/text.h"
 #include "common/http/request_headers.h"
-#include "common/ticket/bound.h"
+#include "common/ticket/pass.h"
 #include "router/gate/proof.h"
 #include "router/links/mng_link.h"
 

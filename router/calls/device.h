@@ -3,7 +3,7 @@
  *
  * A join sets the cookie segq_device_QUEUE: 128 random bits, for scripts invisible. The ticket's token
  * carries its short name (ticket/token.h), what is kept of the ticket and its pass carry its id
- * (ticket/bound.h): so every router and every gate knows the device by what is shown, and nobody
+ * (ticket/pass.h): so every router and every gate knows the device by what is shown, and nobody
  * keeps a table of them.
  *
  * An operator may let another device take a ticket over: then the map says which (map_queue.moved).
@@ -27,7 +27,7 @@ enum device_word {
     DEVICE_SAME,  /* or its queue is not bound, or gone */
     DEVICE_OTHER,
     DEVICE_STALE,  /* the same, but its key must be proved anew */
-    DEVICE_TAKES,  /* another one, which may take the ticket over (ticket/bound.h) */
+    DEVICE_TAKES,  /* another one, which may take the ticket over (ticket/pass.h) */
     DEVICE_UNSURE, /* the map does not know its queue yet */
 };
 

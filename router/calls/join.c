@@ -5,8 +5,8 @@
 #include <sodium.h>
 #include <string.h>
 
-#include "common/base/json_in.h"
-#include "common/ticket/bound.h"
+#include "common/base/json.h"
+#include "common/ticket/pass.h"
 #include "router/calls/challenge.h"
 #include "router/calls/device.h"
 #include "router/calls/ticket.h"

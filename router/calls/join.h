@@ -33,7 +33,7 @@ SQ_CHECK bool join_may_replace(const struct router *r, const struct http_req *q,
  *   GET, DELETE /v1/tasks/{task}   of a ticket's token: a poll, a leave
  * The body has what a join's has (request.h), and
  *   kind  "permit"; without it the body is a task's
- *   htm, htu  method and path that the pass shall be good for (common/ticket/bound.h)
+ *   htm, htu  method and path that the pass shall be good for (common/ticket/pass.h)
  *   use   "once": it is good once
  * All rules of joins hold (claims, lanes, limits, phases); no task node has a part in it. */
 

@@ -6,10 +6,10 @@
 #include <strings.h>
 
 #include "common/base/text.h"
-#include "common/http/problem.h"
+#include "common/base/json.h"
 #include "common/submit/json_members.h"
 #include "common/task/url.h"
-#include "common/ticket/bound.h"
+#include "common/ticket/pass.h"
 #include "router/api/json_out.h"
 
 struct members { /* slices of the body; n 0: not there */

@@ -91,7 +91,7 @@ static inline bool pass_clock_good(int64_t at_s, int64_t nbf_s, int64_t until_s)
  * Keyed by a SipHash-128 of the whole pass under a key of this process: nobody outside can
  * make two passes meet, or aim at a place in the table. Sets of four; a newcomer takes the
  * place of the one that expires soonest. Losing a known pass costs one more check.
- * Passes that are bound (common/ticket/bound.h) do not come here: most are good once.
+ * Passes that are bound (common/ticket/pass.h) do not come here: most are good once.
  * An entry is what the pass says: whether the pass has expired or was revoked is asked anew
  * each time. */
 

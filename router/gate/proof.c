@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/json_in.h"
+#include "common/base/json.h"
 #include "router/gate/p256.h"
 
 #define B64       sodium_base64_VARIANT_URLSAFE_NO_PADDING

@@ -6,13 +6,13 @@
  * clocks of phones are odd, and a proof that is shown twice gives nothing that the first did not.
  *
  * The id of a key is the first half of its thumbprint (RFC 7638), in the place of a cookie's id
- * (ticket/bound.h). A stamp is a second and a MAC, of the cluster's key: over an id it says when the
+ * (ticket/pass.h). A stamp is a second and a MAC, of the cluster's key: over an id it says when the
  * key was proved; over none it is a nonce. Any router reads it, and none keeps it. */
 #ifndef SEGQ_ROUTER_GATE_PROOF_H
 #define SEGQ_ROUTER_GATE_PROOF_H
 
 #include "common/base/text.h"
-#include "common/ticket/bound.h"
+#include "common/ticket/pass.h"
 
 #define STAMP_LEN     DEVICE_LEN
 #define PROOF_MAX     1024 /* bytes; browsers' have about 400 */

@@ -4,7 +4,7 @@
 #include <sodium.h>
 #include <string.h>
 
-#include "common/base/json_in.h"
+#include "common/base/json.h"
 
 #define B64       sodium_base64_VARIANT_URLSAFE_NO_PADDING
 #define PART_MAX  1536 /* decoded: all that CLAIM_MAX_LEN can carry */

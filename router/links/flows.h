@@ -50,7 +50,7 @@ struct rflow { /* pooled: a poll allocates nothing */
     limit_id client; /* WATCHED: whose join it is */
     char text[TOKEN_TEXT_LEN]; /* the token, for the answer; FLOW_POLL: as it came */
     uint8_t subject_len, head_len; /* head_len: of the subject, before its name */
-    char subject[SUBJECT_TEXT_MAX]; /* ticket/bound.h */
+    char subject[SUBJECT_TEXT_MAX]; /* ticket/pass.h */
 };
 
 struct contact_ask { /* n_sealed 0: there shall be none any more */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/json_in.h"
+#include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/task/url.h"
 #include "task/out/out.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/json_in.h"
+#include "common/base/json.h"
 
 #define NAME(name) [PT_##name] = #name,
 const char *const page_text_names[PT_COUNT] = { PAGE_TEXTS(NAME, NAME) };

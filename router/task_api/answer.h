@@ -5,7 +5,7 @@
 #define SEGQ_TASK_API_ANSWER_H
 
 #include "common/submit/body.h"
-#include "common/ticket/task_token.h"
+#include "common/ticket/token.h"
 #include "common/wire/msg.h"
 #include "router/api/response.h"
 #include "router/task_api/look.h"

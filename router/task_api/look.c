@@ -6,8 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/base/json.h"
 #include "common/base/text.h"
-#include "common/http/problem.h"
 #include "common/json/json_scan.h"
 #include "common/task/call.h"
 #include "common/task/state.h"

@@ -4,7 +4,7 @@
 #ifndef SEGQ_TASK_API_LOOK_H
 #define SEGQ_TASK_API_LOOK_H
 
-#include "common/ticket/task_token.h"
+#include "common/ticket/token.h"
 #include "common/wire/msg.h"
 #include "router/api/response.h"
 

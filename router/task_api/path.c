@@ -10,7 +10,7 @@
 #include "common/submit/body.h"
 #include "common/submit/submission.h"
 #include "common/task/rules.h"
-#include "common/ticket/task_token.h"
+#include "common/ticket/token.h"
 
 #define M(m) (1u << (m))
 #define READ (M(HTTP_GET) | M(HTTP_HEAD))

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
+#include "common/base/json.h"
 #include "common/base/text.h"
 #include "common/http/http_scan.h"
-#include "common/http/problem.h"
 #include "common/json/json_scan.h"
 #include "common/submit/body.h"
 #include "common/submit/submission.h"

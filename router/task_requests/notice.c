@@ -7,7 +7,7 @@
 
 #include "common/task/call.h"
 #include "common/task/state.h"
-#include "common/ticket/task_token.h"
+#include "common/ticket/token.h"
 #include "common/wire/codec.h"
 #include "router/task_requests/ask.h"
 #include "router/task_requests/submission.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/http/problem.h"
+#include "common/base/json.h"
 #include "common/json/json_point.h"
 #include "router/api/json_out.h"
 #include "router/state/router.h"

@@ -9,7 +9,7 @@
 
 #include "common/submit/body.h"
 #include "common/task/rules.h"
-#include "common/ticket/task_token.h"
+#include "common/ticket/token.h"
 #include "router/state/router.h"
 #include "router/task_api/request_body.h"
 #include "router/task_requests/ask.h"

@@ -4,7 +4,7 @@
 
 #include <assert.h>
 
-#include "segment/core/clock.h"
+#include "segment/core/state.h"
 #include "segment/core/location.h"
 
 static const char *const state_name[SESSION_NSTATES] = {

@@ -18,11 +18,11 @@
 #define SEGQ_SEG_CORE_JREC_H
 
 #include "common/base/buf.h"
+#include "common/base/err.h"
 #include "common/ticket/draw.h"
+#include "common/ticket/pass.h"
 #include "common/wire/msg_router_segment.h"
 #include "common/wire/msg_segment_manager.h"
-#include "common/ticket/bound.h"
-#include "common/base/err.h"
 #include "segment/line/block.h"
 #include "segment/line/ticket_idx.h"
 
@@ -126,7 +126,7 @@ struct jrec_subject {
     struct jrec_text text;
 };
 
-struct jrec_contact { /* segment/line/contact.h */
+struct jrec_contact { /* segment/line/person.h */
     struct ticket_id id;
     uint8_t said;
     uint32_t claim_ms;

@@ -40,7 +40,7 @@ struct seg_pass { /* content of a pass */
     const char *queue, *lane, *issuer;
     const char *subject; /* NULL if none; not 0-terminated */
     size_t subject_len;
-    const char *bound; /* bound.h; NULL: to nothing */
+    const char *bound; /* common/ticket/pass.h; NULL: to nothing */
     size_t bound_len;
     seg_id seg;          /* the token's: "<seg>-<number>" is the ticket's id */
     uint32_t number;

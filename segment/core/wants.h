@@ -1,5 +1,5 @@
 /* wants.h: tickets to which somebody listens at a router that is far: it is told when they are let in,
- * without being asked (replica/let_in.h). Of one link. Pure.
+ * without being asked (replica/listeners.h). Of one link. Pure.
  *
  *   SEEN, want --> wanted --released--> due --its release is stored--> LET_IN, forgotten
  *                    ^------ it waits again ---'

@@ -4,11 +4,10 @@
 #ifndef SEGQ_CONTENTS_H
 #define SEGQ_CONTENTS_H
 
-#include "segment/line/contact.h"
+#include "segment/line/person.h"
 #include "segment/line/reloc.h"
 #include "segment/line/segq.h"
 #include "segment/line/session.h"
-#include "segment/line/subject.h"
 
 struct contents {
     seg_id id;

@@ -10,7 +10,6 @@
 #include "segment/core/auditing.h"
 #include "segment/core/location.h"
 #include "segment/core/recording.h"
-#include "segment/core/rules.h"
 #include "segment/core/segment.h"
 #include "segment/core/state.h"
 #include "segment/directory/holdings.h"

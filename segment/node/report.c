@@ -5,9 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "segment/core/clock.h"
 #include "segment/core/location.h"
-#include "segment/core/rules.h"
 #include "segment/core/segment.h"
 #include "segment/core/state.h"
 #include "segment/tickets/credit.h"

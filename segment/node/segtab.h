@@ -28,7 +28,7 @@
 #include "segment/core/opts.h"
 #include "segment/node/orders.h"
 #include "segment/node/report.h"
-#include "segment/replica/poll_marks.h"
+#include "segment/replica/listeners.h"
 #include "segment/restore/replay.h"
 #include "segment/restore/snapshot.h"
 #include "segment/tickets/commands.h"

@@ -6,7 +6,7 @@
 
 #include "segment/core/location.h"
 #include "segment/core/segment.h"
-#include "segment/replica/let_in.h"
+#include "segment/replica/listeners.h"
 #include "segment/replica/rows.h"
 
 #define SLOW_BYTES   (4u << 20) /* bytes unread: then a whole push later */

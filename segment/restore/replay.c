@@ -8,10 +8,8 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "segment/core/clock.h"
 #include "segment/core/location.h"
 #include "segment/core/recording.h"
-#include "segment/core/rules.h"
 #include "segment/core/segment.h"
 #include "segment/core/state.h"
 #include "segment/restore/stage.h"

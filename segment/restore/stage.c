@@ -8,7 +8,6 @@
 
 #include "common/base/buf.h"
 #include "segment/core/location.h"
-#include "segment/core/rules.h"
 #include "segment/core/segment.h"
 #include "segment/directory/holdings.h"
 #include "segment/tickets/draw.h"

@@ -21,7 +21,7 @@
 #include "segment/audit/audit.h"
 #include "segment/node/segtab.h"
 #include "segment/service/journal.h"
-#include "segment/service/pass_cache.h"
+#include "segment/tickets/passes.h"
 
 /* The state of the segment process, and its messages in and out: batches of routers are
  * answered at once, the rest is a step of the table, and what that wants said is sent before

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "segment/core/auditing.h"
-#include "segment/core/clock.h"
 #include "segment/core/location.h"
 #include "segment/core/recording.h"
 #include "segment/core/segment.h"

@@ -19,9 +19,7 @@
 
 #include "common/base/log.h"
 #include "segment/core/auditing.h"
-#include "segment/core/clock.h"
 #include "segment/core/recording.h"
-#include "segment/core/rules.h"
 #include "segment/core/segment.h"
 
 #define LOG_MODULE   "rebuild"

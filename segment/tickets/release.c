@@ -14,7 +14,6 @@
 #include "segment/core/auditing.h"
 #include "segment/core/location.h"
 #include "segment/core/recording.h"
-#include "segment/core/rules.h"
 #include "segment/core/segment.h"
 #include "segment/tickets/rebuild.h"
 #include "segment/tickets/timeouts.h"

@@ -5,7 +5,6 @@
 
 #include "segment/core/auditing.h"
 #include "segment/core/recording.h"
-#include "segment/core/rules.h"
 #include "segment/core/segment.h"
 #include "segment/core/state.h"
 #include "segment/tickets/rebuild.h"

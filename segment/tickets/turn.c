@@ -4,10 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "segment/core/clock.h"
 #include "segment/core/location.h"
 #include "segment/core/recording.h"
-#include "segment/core/rules.h"
 #include "segment/core/segment.h"
 #include "segment/tickets/waiting.h"
 

@@ -4,7 +4,7 @@
 #define SEGQ_SEG_TICKETS_WAITING_H
 
 #include "segment/core/location.h"
-#include "segment/core/rules.h"
+#include "segment/core/segment.h"
 #include "segment/core/state.h"
 
 /* An idle deadline: not before idle time and told interval are over (ms), and a router has said

@@ -23,7 +23,6 @@
 #include "segment/core/auditing.h"
 #include "segment/core/location.h"
 #include "segment/core/recording.h"
-#include "segment/core/rules.h"
 #include "segment/core/segment.h"
 #include "segment/directory/holdings.h"
 #include "segment/tickets/passes.h"

@@ -10,7 +10,7 @@
 #include "common/base/map.h"
 #include "common/task/call.h"
 #include "common/task/state.h"
-#include "common/ticket/task_token.h"
+#include "common/ticket/token.h"
 #include "common/wire/msg_task_manager.h"
 #include "task/calls/endpoint.h"
 #include "task/calls/verdict.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/base/err.h"
-#include "common/base/json_in.h"
+#include "common/base/json.h"
 #include "common/base/text.h"
 
 #define STALE 3 /* times `every` */

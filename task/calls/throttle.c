@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/sample_page.h"
+#include "common/base/metrics.h"
 #include "common/base/text.h"
 
 static void open_up(struct breaker *b, const struct breaker_rules *r, msec_t now)

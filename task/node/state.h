@@ -21,7 +21,7 @@
 #define SEGQ_TASKTAB_STATE_H
 
 #include "common/base/list.h"
-#include "common/ticket/task_token.h"
+#include "common/ticket/token.h"
 #include "task/engine/engine.h"
 #include "task/engine/look.h"
 #include "task/node/ends.h"

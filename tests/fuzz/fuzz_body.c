@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/json_in.h"
+#include "common/base/json.h"
 #include "router/api/request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

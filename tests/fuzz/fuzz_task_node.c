@@ -7,7 +7,7 @@
 
 #include "common/base/log.h"
 #include "common/task/call.h"
-#include "common/ticket/task_token.h"
+#include "common/ticket/token.h"
 #include "common/wire/codec.h"
 #include "common/wire/msg.h"
 #include "tests/lib/fuzz_bytes.h"

@@ -7,7 +7,7 @@
 
 #include "common/submit/body.h"
 #include "common/submit/submission.h"
-#include "common/ticket/task_token.h"
+#include "common/ticket/token.h"
 #include "router/task_api/path.h"
 #include "router/task_api/rights.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/json_in.h"
+#include "common/base/json.h"
 #include "task/calls/verdict.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/base/rng.h"
-#include "common/ticket/task_token.h"
+#include "common/ticket/token.h"
 #include "task/calls/verdict.h"
 #include "task/store/store.h"
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "common/base/err.h"
-#include "common/ticket/bound.h"
 #include "common/ticket/pass.h"
 
 static void read_back(struct bound b, const char *text)

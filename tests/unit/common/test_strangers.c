@@ -1,7 +1,7 @@
 /* test_strangers.c: crowds at the door. */
 #include "tests/lib/criterion.h"
 
-#include "common/net/strangers.h"
+#include "common/net/rpc_chan.h"
 
 static struct strangers door;
 static struct stranger many[STRANGERS_MOST], few[4];

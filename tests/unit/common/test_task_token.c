@@ -1,6 +1,6 @@
 /* test_task_token.c: a fixed answer, round trips, and that nothing but the one true text is
  * accepted: of tasks' tokens and of leases. */
-#include "common/ticket/task_token.h"
+#include "common/ticket/token.h"
 
 #include "tests/lib/criterion.h"
 #include <string.h>

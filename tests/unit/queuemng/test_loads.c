@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/supervisor/metrics_process.h"
-#include "queuemng/process/peers_seen.h"
+#include "queuemng/process/manager.h"
 
 Test(loads, are_kept_by_role_and_name_until_they_are_stale)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/rng.h"
-#include "common/ticket/task_token.h"
+#include "common/ticket/token.h"
 #include "queuemng/admin/answers.h"
 
 static const struct token_key key = { .mac = { 1 } };

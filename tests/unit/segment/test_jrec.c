@@ -5,7 +5,7 @@
 #include "segment/core/location.h"
 #include "tests/lib/segtape.h"
 
-#define BOUND "\x02\x07" "1GET /a" /* ticket/bound.h */
+#define BOUND "\x02\x07" "1GET /a" /* ticket/pass.h */
 
 /* ---- one record ---------------------------------------------------------------------- */
 

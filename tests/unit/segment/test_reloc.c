@@ -4,7 +4,7 @@
 
 #include "common/base/rng.h"
 #include "segment/line/reloc.h"
-#include "segment/line/subject.h"
+#include "segment/line/person.h"
 
 static uint64_t words[200];
 

@@ -5,7 +5,7 @@
 
 #include "common/base/log.h"
 #include "common/task/call.h"
-#include "common/ticket/task_token.h"
+#include "common/ticket/token.h"
 #include "task/engine/look.h"
 #include "task/engine/worker.h"
 #include "task/node/body.h"

@@ -1,9 +1,11 @@
-/* subject.c: records in an array, found by ticket and by keyed hash. */
-#include "segment/line/subject.h"
+/* person.c: records in arrays, found by ticket; subjects by their keyed hash, too. */
+#include "segment/line/person.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "common/base/base.h"
 
 void subjects_init(struct subjects *s)
 {
@@ -34,9 +36,9 @@ void subjects_fini(struct subjects *s)
     free(was.v);
 }
 
-static int reserve(struct subjects *s, uint32_t n) /* n more records */
+static int reserve_subject(struct subjects *s)
 {
-    uint64_t want = (uint64_t)s->n + n, cap = s->cap < 16 ? 16 : s->cap * 3ull / 2;
+    uint64_t want = s->n + 1ull, cap = s->cap < 16 ? 16 : s->cap * 3ull / 2;
     struct subject *v;
 
     if (want > UINT32_MAX / 2)
@@ -63,7 +65,7 @@ int subjects_add(struct subjects *s, const struct subject *x)
     uint32_t i;
     char *text;
 
-    if (reserve(s, 1) < 0)
+    if (reserve_subject(s) < 0)
         return SQ_ENOMEM;
     text = malloc(x->len > 0 ? x->len : 1);
     if (text == NULL)
@@ -144,6 +146,148 @@ const struct subject *subjects_next(const struct subjects *s, uint32_t *i)
         const struct subject *x = &s->v[(*i)++];
 
         if (x->text != NULL)
+            return x;
+    }
+    return NULL;
+}
+
+/* ---- contacts ---------------------------------------------------------------------- */
+
+void contacts_init(struct contacts *s)
+{
+    memset(s, 0, sizeof(*s));
+    ticket_idx_init(&s->by_ticket, sizeof(struct contact));
+}
+
+void contacts_fini(struct contacts *s)
+{
+    for (uint32_t i = 0; i < s->cap; i++)
+        if (s->v[i].id.seg != 0)
+            free(s->v[i].sealed);
+    free(s->v);
+    ticket_idx_fini(&s->by_ticket);
+    contacts_init(s);
+}
+
+static int reserve_contact(struct contacts *s)
+{
+    uint32_t cap = s->cap < 16 ? 16 : s->cap / 2 * 3;
+    struct contact *v;
+
+    if (ticket_idx_reserve(&s->by_ticket, s->v, s->n + 1) < 0)
+        return SQ_ENOMEM;
+    if (s->free != 0)
+        return 0;
+    v = realloc(s->v, cap * sizeof(*v));
+    if (v == NULL)
+        return SQ_ENOMEM;
+    s->v = v;
+    for (uint32_t i = cap; i-- > s->cap;) {
+        v[i] = (struct contact){ .id.number = s->free };
+        s->free = i + 1;
+    }
+    s->cap = cap;
+    return 0;
+}
+
+/* A new record of this ticket; there is room. */
+static struct contact *add_contact(struct contacts *s, struct ticket_id id)
+{
+    uint32_t i = s->free - 1;
+
+    assert(s->free != 0 && id.seg != 0);
+    s->free = s->v[i].id.number;
+    s->v[i] = (struct contact){ .id = id };
+    s->n++;
+    ticket_idx_put(&s->by_ticket, s->v, i);
+    return &s->v[i];
+}
+
+static void lose_bytes(struct contacts *s, struct contact *x)
+{
+    s->held -= x->n > 0;
+    s->bytes -= x->n;
+    free(x->sealed);
+    x->sealed = NULL;
+    x->n = 0;
+}
+
+int contacts_put(struct contacts *s, const struct contact *x)
+{
+    uint8_t *sealed = x->n > 0 ? malloc(x->n) : NULL;
+    struct contact *was;
+
+    if ((x->n > 0 && sealed == NULL) || reserve_contact(s) < 0) {
+        free(sealed);
+        return SQ_ENOMEM;
+    }
+    if (x->n > 0)
+        memcpy(sealed, x->sealed, x->n);
+    was = contacts_find(s, x->id);
+    if (was == NULL)
+        was = add_contact(s, x->id);
+    lose_bytes(s, was);
+    s->held += x->n > 0;
+    s->bytes += x->n;
+    *was = *x;
+    was->sealed = sealed;
+    return 0;
+}
+
+int contacts_put_all(struct contacts *s, const struct contacts *from)
+{
+    const struct contact *x;
+
+    for (uint32_t i = 0; (x = contacts_next(from, &i)) != NULL;)
+        if (contacts_put(s, x) < 0)
+            return SQ_ENOMEM;
+    return 0;
+}
+
+struct contact *contacts_find_known(const struct contacts *s, struct ticket_id id)
+{
+    uint32_t i = ticket_idx_find(&s->by_ticket, s->v, id);
+
+    return i != TICKET_IDX_NONE ? &s->v[i] : NULL;
+}
+
+void contact_said(struct contacts *s, struct contact *x, uint8_t said)
+{
+    x->said |= said;
+    if ((x->said & TURN_NOW) != 0)
+        lose_bytes(s, x);
+}
+
+void contacts_del_known(struct contacts *s, struct ticket_id id)
+{
+    uint32_t i = ticket_idx_find(&s->by_ticket, s->v, id);
+
+    if (i == TICKET_IDX_NONE)
+        return;
+    ticket_idx_del(&s->by_ticket, s->v, i);
+    lose_bytes(s, &s->v[i]);
+    s->v[i] = (struct contact){ .id.number = s->free };
+    s->free = i + 1;
+    if (--s->n == 0)
+        contacts_fini(s);
+}
+
+uint32_t contacts_longest(const struct contacts *s)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < s->cap; i++)
+        if (s->v[i].id.seg != 0 && s->v[i].n > n)
+            n = s->v[i].n;
+    return n;
+}
+
+struct contact *contacts_next(const struct contacts *s, uint32_t *i)
+{
+    while (*i < s->cap) {
+        struct contact *x = &s->v[(*i)++];
+
+        if (x->id.seg != 0)
             return x;
     }
     return NULL;

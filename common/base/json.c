@@ -1,12 +1,30 @@
-/* problem.c: problem details. Pure. */
-#include "common/http/problem.h"
+/* json.c: JSON in and out. Pure. */
+#include "common/base/json.h"
 
-#include <assert.h>
+#include <string.h>
 
 #include "common/base/text.h"
-#include "common/http/http.h"
 
-#define ADD(b, lit) buf_append(b, lit, sizeof(lit) - 1)
+static json_t *refuse(json_error_t *e, const char *p, const char *nul)
+{
+    if (e == NULL)
+        return NULL;
+    memset(e, 0, sizeof(*e));
+    e->line = 1;
+    for (; p < nul; p++)
+        e->line += *p == '\n';
+    strcpy(e->text, "a NUL is no JSON");
+    return NULL;
+}
+
+json_t *json_in(const char *p, size_t n, json_error_t *e)
+{
+    const char *nul = n > 0 ? memchr(p, '\0', n) : NULL;
+
+    if (nul != NULL)
+        return refuse(e, p, nul);
+    return json_loadb(n > 0 ? p : "", n, JSON_REJECT_DUPLICATES, e);
+}
 
 static bool is_plain(char c)
 {
@@ -48,30 +66,4 @@ void json_ascii(struct buf *b, const char *s, size_t n)
 void json_utf8(struct buf *b, const char *s, size_t n)
 {
     put_string(b, s, n, utf8_ok(s, n) ? is_plain_or_more : is_plain);
-}
-
-static void text(struct buf *b, const char *s)
-{
-    json_ascii(b, s, strlen(s));
-}
-
-void problem_open(struct buf *b, int status, const char *code, const char *detail,
-                  const char *request_id)
-{
-    assert(status >= 400 && status < 600 && code[0] != '\0');
-    ADD(b, "{\"title\":");
-    text(b, http_reason(status));
-    ADD(b, ",\"status\":");
-    buf_i64(b, status);
-    ADD(b, ",\"code\":");
-    text(b, code);
-    ADD(b, ",\"detail\":");
-    text(b, detail);
-    ADD(b, ",\"request_id\":");
-    text(b, request_id);
-}
-
-const char *problem_code_of_http(int status)
-{
-    return status == 413 ? "payload_too_large" : "bad_request";
 }

@@ -186,7 +186,7 @@ uint64_t task_bytes(const struct task_store *s, task_slot slot);
 /* Another body, or another place of it. */
 void task_set_body(struct task_store *s, task_slot slot, uint64_t body);
 
-/* What callers call their tasks: names and Idempotency-Keys of all queues of a
+/* Names that callers give their tasks, and Idempotency-Keys, of all queues of a
  * partition, and which task each means.
  *
  * One entry per name: a keyed hash of 128 bits over (queue, kind, text) stands for the

@@ -151,6 +151,8 @@ int journal_again(struct journal *j, const struct journal_replay *r, struct err 
     assert(j->mode != JOURNAL_OFF);
     if (j->snap_running)
         journal_snap_abort(j);
+    if (!j->failed) /* the turn's earlier groups (journal_piece) stand before all that follows */
+        j->kept = j->log.written;
     jout_drop(&j->log);
     rc = journal_reread(j, r, e);
     return rc < 0 ? err_wrap(e, "journal %s", j->where) : 0;

@@ -25,7 +25,8 @@
  *   lock      held while a process uses the folder
  *
  * A turn of the event loop appends records and flushes once: the records of one flush are
- * one *group*, written by one write under one checksum, and are replayed all or none.
+ * one *group*, written by one write under one checksum, and are replayed all or none. (A turn that
+ * would be huge is several: journal_piece().)
  *
  * A flush() of 0 means: `fsync`: on the disk. `os`: in the kernel (survives kill -9; a
  * power cut costs what came after the last sync, at most sync_ms and the time of one sync).
@@ -96,8 +97,8 @@ SQ_CHECK int journal_open(struct journal **out, const struct journal_opts *o,
 void journal_close(struct journal *j);
 
 /* After a flush that failed: gives up what was not written, and replays what a restart would
- * find: the state as of the last flush that answered 0. Writes nothing; a snapshot that was
- * under way is given up. < 0: it cannot be read. */
+ * find: the state as of the last flush that answered 0, and what journal_piece() has written since.
+ * Writes nothing; a snapshot that was under way is given up. < 0: it cannot be read. */
 SQ_CHECK int journal_again(struct journal *j, const struct journal_replay *r, struct err *e);
 /* The machine was restarted since the journal was last written: what was acknowledged after the
  * last sync may be missing at its end. True after each opening until something has been

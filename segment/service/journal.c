@@ -27,7 +27,6 @@ struct seg_journal {
     uint64_t recovered;
     bool held; /* last word to the table */
     bool absorbing; /* amid the records of what a move brings */
-    bool cut;       /* some of them are written, their end may not be */
     bool lost;      /* some could not be written: the turn will not be */
 };
 
@@ -88,7 +87,6 @@ static void cut(struct seg_journal *j, const struct jrec *r)
         return;
     if (journal_piece(keeper_journal(j->k), &e) < 0)
         j->lost = true;
-    j->cut = true;
 }
 
 void seg_journal_log(void *journal, const struct jrec *r)
@@ -204,15 +202,7 @@ bool seg_journal_flush(struct seg_journal *j)
     ok = j->lost ? keeper_fails(j->k, "what a move brings could not be written") : keeper_flush(j->k);
     j->lost = j->absorbing = false;
     hold(j);
-    j->cut = j->cut && (!ok || j->held);
     return ok;
-}
-
-/* Groups of a turn that has not happened are in the file: they are read again by the next start. */
-static void end_cut(struct seg_journal *j)
-{
-    if (j->cut)
-        seg_journal_log(j, &(struct jrec){ .kind = JREC_ABSORB });
 }
 
 int seg_journal_again(struct seg_journal *j, struct segtab *t, struct seg_now now,
@@ -224,7 +214,6 @@ int seg_journal_again(struct seg_journal *j, struct segtab *t, struct seg_now no
     rc = keeper_again(j->k, &(struct journal_replay) { on_chunk, on_record, j }, e);
     if (rc == 0 && segtab_replayed(t, now) < 0)
         rc = err_set(e, SQ_ENOMEM, "journal %s", keeper_dir(j->k));
-    end_cut(j);
     segtab_hold(t, true);
     j->held = true;
     return rc;

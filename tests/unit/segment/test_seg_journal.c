@@ -623,6 +623,37 @@ Test(seg_journal, a_move_whose_groups_cannot_be_written_is_undone, .timeout = 12
     cr_expect_geq(undone, 6, "%u", undone);
 }
 
+/* Groups of such a turn have other records, too: they are in the file, so they count, told or not. Else
+ * what is written behind them would not fit to them, and no start could read it. */
+Test(seg_journal, what_a_move_is_written_with_stays_when_that_cannot_be, .timeout = 120)
+{
+    unsigned undone = 0;
+
+    for (uint64_t k = 2; k <= 21; k++) {
+        uint64_t now;
+
+        begin_again();
+        rig_open(&n.r, 0, 3, OPEN_TAIL, 1000, 0);
+        cr_assert(turn());
+        copy(5);
+        rig_join(&n.r, 0, 3, 2);
+        simdisk_fail_at(n.sd, k / 2, k % 2 == 0 ? EIO : ENOSPC);
+        rig_order(&n.r, 0, move_end(5, true));
+        undone += !flush();
+        simdisk_fail_at(n.sd, 0, 0);
+        for (int i = 0; i < 100 && (counts().holding || i == 0); i++)
+            (void)turn();
+        cr_assert_eq(counts().holding, 0);
+        rig_join(&n.r, 0, 3, 4);
+        rig_leave(&n.r, 0, 3, 0);
+        cr_assert(turn());
+        now = waiting();
+        restart();
+        cr_assert_eq(waiting(), now, "call %llu", (unsigned long long)k);
+    }
+    cr_expect_geq(undone, 6, "%u", undone);
+}
+
 /* The bytes of a turn in memory: two moves that are committed in one are no more than one. */
 Test(seg_journal, two_moves_of_one_turn_are_more_than_a_group)
 {

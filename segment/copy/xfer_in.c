@@ -356,10 +356,13 @@ static void add_session(struct contents *b, const struct session_rec *v,
 uint64_t xfer_in_records(const struct xfer_in *x)
 {
     uint64_t n = x->contacts.bytes + (uint64_t)x->contacts.n * XFER_RECORD;
+    const struct subject *s;
 
     for (uint32_t i = 0; i < x->relocs.n; i++)
         n += x->relocs.v[i]->bits / 8 + XFER_RECORD;
-    return n + (uint64_t)x->subjects.n * (XFER_RECORD + SUBJECT_TEXT_MAX) + 3ull * XFER_RECORD * x->n_recs;
+    for (uint32_t i = 0; (s = subjects_next(&x->subjects, &i)) != NULL;)
+        n += XFER_RECORD + s->len;
+    return n + 3ull * XFER_RECORD * x->n_recs;
 }
 
 int xfer_in_commit(struct xfer_in *x, struct contents *b, const struct xfer_time *tm,

@@ -29,6 +29,8 @@ struct segtab_opts {
     /* NULL, or gets every change at the moment it is made; what it is given is only good
      * during the call. It must be safe on disk before what the call answers is sent. */
     void (*log)(void *log_ctx, const struct jrec *r);
+    /* NULL, or is asked before a move is committed: room for the bytes of its records? */
+    bool (*log_room)(void *log_ctx, uint64_t bytes);
     void *log_ctx;
     /* NULL, or gets what happens to each ticket, at the moment it does (audit_line.h); not
      * what a replay repeats. */

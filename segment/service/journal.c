@@ -103,6 +103,16 @@ void seg_journal_log(void *journal, const struct jrec *r)
     cut(j, r);
 }
 
+bool seg_journal_room(void *journal, uint64_t bytes)
+{
+    struct journal *f = keeper_journal(((struct seg_journal *)journal)->k);
+
+    if (!journal_reserve(f, bytes))
+        return false;
+    journal_give_back(f, bytes); /* the file has the room now, and the turn needs it */
+    return true;
+}
+
 static int replay(struct seg_journal *j, uint8_t kind, const uint8_t *p, size_t n,
                   int64_t *used, struct err *e)
 {

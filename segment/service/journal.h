@@ -31,6 +31,7 @@ void seg_journal_set_boot(struct seg_journal *j, uint64_t boot);
 void seg_journal_free(struct seg_journal *j);
 /* For segtab_opts. */
 void seg_journal_log(void *journal, const struct jrec *r);
+bool seg_journal_room(void *journal, uint64_t bytes);
 /* Opens it, replays everything into a new table and lets it begin. */
 SQ_CHECK int seg_journal_recover(struct seg_journal *j, struct segtab *t,
                                  struct seg_now now, struct err *e);

@@ -299,6 +299,7 @@ static struct segtab *new_tab(struct seg_service *s)
         .make_pass = seg_passes_make,
         .ctx = s->passes,
         .log = s->journal != NULL ? seg_journal_log : NULL,
+        .log_room = s->journal != NULL ? seg_journal_room : NULL,
         .log_ctx = s->journal,
         .audit = s->audit != NULL ? audit_put : NULL,
         .audit_ctx = s->audit,

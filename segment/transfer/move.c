@@ -257,6 +257,12 @@ static void adopt_relocs(struct segtab *t, struct seg *g)
     }
 }
 
+/* Else the disk would be full amid its records, and everybody at this node would wait. */
+static bool has_room(const struct segtab *t, const struct xfer_in *x)
+{
+    return t->hold || t->o.log_room == NULL || t->o.log_room(t->o.log_ctx, xfer_in_records(x));
+}
+
 /* Moves write in a turn what one may, for everybody waits meanwhile: heartbeats, too. */
 static bool may_absorb(struct segtab *t, const struct xfer_in *x)
 {
@@ -376,6 +382,10 @@ static void move_commit(struct segtab *t, const struct msg_move_end *m,
 
     if (in != NULL && in->stage != STAGE_READY) {
         segtab_move_abort(t, in, "committed, but the copy is not complete", out);
+        return;
+    }
+    if (in != NULL && !has_room(t, &in->in)) {
+        segtab_move_abort(t, in, "there is no room in the journal for what it brings", out);
         return;
     }
     if (in != NULL && !commit_in(t, in, out))

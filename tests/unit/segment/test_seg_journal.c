@@ -26,6 +26,7 @@ static void undo_turn(void)
     struct err e = { 0 };
 
     o.log = seg_journal_log;
+    o.log_room = seg_journal_room;
     o.log_ctx = n.j;
     segtab_free(n.r.t[0]);
     n.r.t[0] = segtab_new(&o);
@@ -59,6 +60,7 @@ static void start(void)
     cr_assert_eq(seg_journal_new(&n.j, &n.cfg, simdisk_disk(n.sd), &e), 0, "%s", e.text);
     seg_journal_set_boot(n.j, n.boot);
     o.log = seg_journal_log;
+    o.log_room = seg_journal_room;
     o.log_ctx = n.j;
     n.r.t[0] = segtab_new(&o);
     cr_assert_eq(seg_journal_recover(n.j, n.r.t[0], n.r.now, &e), 0, "%s", e.text);
@@ -652,6 +654,26 @@ Test(seg_journal, what_a_move_is_written_with_stays_when_that_cannot_be, .timeou
         cr_assert_eq(waiting(), now, "call %llu", (unsigned long long)k);
     }
     cr_expect_geq(undone, 6, "%u", undone);
+}
+
+/* It is asked before: the node goes on, and nothing of it is in the file. */
+Test(seg_journal, a_move_that_finds_no_room_is_given_up)
+{
+    uint64_t bytes;
+
+    begin_again();
+    copy(5);
+    simdisk_set_room(n.sd, simdisk_used(n.sd) + (2u << 20));
+    bytes = counts().file.bytes;
+    rig_order(&n.r, 0, move_end(5, true));
+    cr_expect_eq(n.r.in_report, MOVE_ABORTED);
+    cr_expect_str_eq(n.r.why, "there is no room in the journal for what it brings");
+    cr_assert(flush());
+    cr_expect_lt(counts().file.bytes - bytes, 1000);
+    cr_expect(!counts().holding && !is_whole());
+    simdisk_set_room(n.sd, UINT64_MAX / 4);
+    cr_assert(turn());
+    goes_on(false);
 }
 
 /* The bytes of a turn in memory: two moves that are committed in one are no more than one. */

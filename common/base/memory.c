@@ -146,7 +146,6 @@ void slab_give(struct slab_pool *p, void *piece)
 struct arena_chunk {
     struct arena_chunk *next; /* older */
     size_t cap;
-    bool lent;                /* not ours to free */
     _Alignas(ARENA_ALIGN) uint8_t data[];
 };
 
@@ -155,23 +154,12 @@ void arena_init(struct arena *a)
     memset(a, 0, sizeof(*a));
 }
 
-static_assert(ARENA_LENT(0) == offsetof(struct arena_chunk, data), "a chunk's head");
-
-void arena_init_lent(struct arena *a, void *mem, size_t cap)
-{
-    assert((uintptr_t)mem % ARENA_ALIGN == 0);
-    arena_init(a);
-    a->chunk = mem;
-    *a->chunk = (struct arena_chunk) { .cap = cap, .lent = true };
-}
-
 static void free_chunks(struct arena_chunk *c)
 {
     while (c != NULL) {
         struct arena_chunk *next = c->next;
 
-        if (!c->lent)
-            free(c);
+        free(c);
         c = next;
     }
 }

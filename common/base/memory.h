@@ -44,10 +44,6 @@ struct arena {
 };
 
 void arena_init(struct arena *a);
-/* The first `cap` bytes come from memory that the caller lends until arena_fini(): 16-byte
- * aligned, ARENA_LENT(cap) bytes. */
-#define ARENA_LENT(cap) ((cap) + 32u)
-void arena_init_lent(struct arena *a, void *mem, size_t cap);
 void arena_fini(struct arena *a);
 /* Zeroed, 16-byte aligned; NULL: no memory (and `failed` is set). n may be 0. */
 void *arena_alloc(struct arena *a, size_t n);

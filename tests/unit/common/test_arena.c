@@ -27,24 +27,6 @@ Test(arena, gives_zeroed_aligned_disjoint_memory)
     arena_fini(&a);
 }
 
-Test(arena, lent_memory_is_used_first_and_left_alone)
-{
-    _Alignas(16) uint8_t lent[ARENA_LENT(64)];
-    struct arena a;
-    uint8_t *p;
-
-    arena_init_lent(&a, lent, 64);
-    p = arena_alloc(&a, 64);
-    cr_assert(p >= lent && p + 64 <= lent + sizeof(lent));
-    p = arena_alloc(&a, 1);
-    cr_assert_not_null(p);
-    cr_assert(p < lent || p >= lent + sizeof(lent));
-    memset(p, 1, 1);
-    arena_reset(&a); /* keeps the newer one */
-    cr_assert_eq(arena_alloc(&a, 1), p);
-    arena_fini(&a);
-}
-
 Test(arena, copies)
 {
     struct arena a;

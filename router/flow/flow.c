@@ -490,7 +490,7 @@ void flow_lost(struct flow *f, msec_t now_ms)
         flow_end(f, FLOW_UNAVAIL);
     else
         flow_wait_map(f, now_ms);
-    f->lost = f->asks == FLOW_JOIN;
+    f->lost = f->lost || f->asks == FLOW_JOIN;
 }
 
 void flow_unreached(struct flow *f, msec_t now_ms)

@@ -242,6 +242,26 @@ Test(flow, a_join_with_a_name_whose_link_broke_is_asked_again)
     cr_expect(IS_DONE(f, FLOW_EXISTING) && f.token.number == 4);
 }
 
+Test(flow, it_is_asked_so_long_also_if_the_place_that_it_found_is_gone)
+{
+    struct flow f = join(0);
+    struct append_ans a = { .state = APPEND_EXISTING, .seg = 12, .number = 4, .client = CLIENT_GAME };
+    struct place_ans p = { .state = PLACE_GONE };
+
+    f.named = true;
+    flow_lost(&f, 1);
+    flow_retry(&f, r, f.wake_ms);
+    flow_append_ans(&f, r, &a, 200);
+    cr_assert_neq(f.asks, FLOW_JOIN);
+    flow_lost(&f, 210);
+    flow_retry(&f, r, f.wake_ms);
+    flow_place_ans(&f, r, &p, 400);
+    flow_retry(&f, r, f.wake_ms);
+    cr_assert(f.todo == FLOW_ASK && f.asks == FLOW_JOIN);
+    flow_unreached(&f, 500);
+    cr_expect_eq(f.todo, FLOW_WAIT_MAP);
+}
+
 Test(flow, a_join_is_asked_again_until_its_deadline)
 {
     struct flow f = join(0);

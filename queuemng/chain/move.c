@@ -14,7 +14,9 @@
 #include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"
 
-#define MNG_NODE_MOVES    4     /* at one node at a time */
+#define MNG_NODE_MOVES     4   /* at one node at a time */
+#define MOVE_AGAIN_MS      200 /* until a move that its source has given up begins again: that often */
+#define MOVE_AGAIN_DOUBLED 7   /* may be doubled: 26 s */
 #define LOG_MODULE "move"
 
 static struct mmove *move_start(struct mng *m, struct mseg *from, struct mseg *to)
@@ -47,9 +49,9 @@ static struct mmove *move_start(struct mng *m, struct mseg *from, struct mseg *t
 }
 
 /* Sealed, heard of, reachable, and in no other move. */
-static bool may_move(const struct mseg *s)
+static bool may_move(const struct mng *m, const struct mseg *s)
 {
-    return seg_is_reported(s) && s->state == SEG_SEALED &&
+    return m->now_ms >= s->move_ms && seg_is_reported(s) && s->state == SEG_SEALED &&
            s->st.state == SEG_SEALED && s->move == NULL && s->st.move == 0 && !s->missing_source &&
            !seg_is_rebuilding(s) &&
            !s->want_remove && seg_reachable(s) && s->node->moves < MNG_NODE_MOVES;
@@ -74,7 +76,7 @@ void moves_plan(struct mng *m, struct mlane *l)
     each_seg(l, x) {
         struct mseg *y = list_seg(list_next(&l->segs, &x->in_lane));
 
-        if (y != NULL && may_move(x) && !seg_is_undrawn(x) && may_move(y) && !y->pre.early &&
+        if (y != NULL && may_move(m, x) && !seg_is_undrawn(x) && may_move(m, y) && !y->pre.early &&
             worth_merging(l, x, y))
             (void)move_start(m, y, x);
     }
@@ -106,7 +108,7 @@ void moves_drain(struct mng *m, struct mnode *n)
     each_node_seg(n, s) {
         if (s->state == SEG_OPEN && !s->want_seal) {
             lane_touch(m, s->lane); /* the lane opens another and seals this one */
-        } else if (may_move(s) && !s->pre.early &&
+        } else if (may_move(m, s) && !s->pre.early &&
                    s->st.waiting + s->st.returning + s->st.records != 0) {
             if (n->moves >= MNG_NODE_MOVES)
                 return;
@@ -232,6 +234,14 @@ static bool target_takes_part(const struct mmove *v)
     return v->to != NULL && v->to->st.move == v->id;
 }
 
+/* What is too long for a move stays so for a while. */
+static void put_off(const struct mng *m, struct mseg *s)
+{
+    s->move_ms = m->now_ms + (MOVE_AGAIN_MS << s->moves_given_up);
+    if (s->moves_given_up < MOVE_AGAIN_DOUBLED)
+        s->moves_given_up++;
+}
+
 static void report_out(struct mng *m, struct mmove *v, const struct msg_move_status *g)
 {
     if (g->report == MOVE_COPYING) {
@@ -245,6 +255,8 @@ static void report_out(struct mng *m, struct mmove *v, const struct msg_move_sta
         move_free(m, v);
     } else if (g->report == MOVE_ABORTED) {
         v->from_done = true;
+        if (v->state == MOVE_COPY && v->from != NULL)
+            put_off(m, v->from);
         if (v->state == MOVE_COPY)
             move_abort(m, v, g->why);
         if (v->state == MOVE_ABORTING)

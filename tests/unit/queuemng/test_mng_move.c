@@ -140,6 +140,27 @@ Test(mng_move, without_progress_it_is_aborted_at_both_ends)
     cr_assert(x->move == NULL && y->move == NULL);
 }
 
+/* Too long for a move, say: each try opens a target and takes an id. */
+Test(mng_move, what_its_source_gives_up_is_tried_again_later_and_later)
+{
+    msec_t now = MADE_NOW, gap = 0;
+
+    for (unsigned i = 0; i < 10; i++) {
+        msec_t began;
+
+        for (began = now; w.m->moves.n == 0; now += 100) {
+            made_step(&w, now);
+            moves_plan(w.m, x->lane);
+        }
+        cr_assert(i == 0 || now - began >= gap);
+        gap = i == 0 ? 200 : 2 * gap < 25600 ? 2 * gap : 25600;
+        only()->state = MOVE_COPY;
+        report(b, MOVE_SIDE_OUT, MOVE_ABORTED);
+        report(a, MOVE_SIDE_IN, MOVE_ABORTED);
+        cr_assert_eq(w.m->moves.n, 0);
+    }
+}
+
 Test(mng_move, a_node_that_goes_ends_an_early_move_only)
 {
     go_to(MOVE_COMMITTING);

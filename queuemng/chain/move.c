@@ -15,8 +15,8 @@
 #include "queuemng/state/state.h"
 
 #define MNG_NODE_MOVES     4   /* at one node at a time */
-#define MOVE_AGAIN_MS      200 /* until a move that its source has given up begins again: that often */
-#define MOVE_AGAIN_DOUBLED 7   /* may be doubled: 26 s */
+#define MOVE_AGAIN_MS      200 /* pause behind a move that a node has given up; twice as long */
+#define MOVE_AGAIN_DOUBLED 7   /* behind each further one, so often: 26 s at most */
 #define LOG_MODULE "move"
 
 static struct mmove *move_start(struct mng *m, struct mseg *from, struct mseg *to)
@@ -128,6 +128,18 @@ static void move_abort(struct mng *m, struct mmove *v, const char *why)
     move_say(m, v);
 }
 
+/* Too long for a move, no room at the target: so it will be for a while, and each try costs a copy. */
+static void given_up(struct mng *m, struct mmove *v, const char *why)
+{
+    struct mseg *s = v->from;
+
+    if (s != NULL) {
+        s->move_ms = m->now_ms + (MOVE_AGAIN_MS << s->moves_given_up);
+        s->moves_given_up += s->moves_given_up < MOVE_AGAIN_DOUBLED;
+    }
+    move_abort(m, v, why);
+}
+
 static void abort_over(struct mng *m, struct mmove *v)
 {
     if (v->from_done && v->to_done)
@@ -200,7 +212,7 @@ static void move_uncommit(struct mng *m, struct mmove *v, const char *why)
             seg_lost(m, v->from);
     }
     v->to_done = true;
-    move_abort(m, v, why);
+    given_up(m, v, why);
 }
 
 static void report_in(struct mng *m, struct mmove *v, const struct msg_move_status *g)
@@ -219,7 +231,7 @@ static void report_in(struct mng *m, struct mmove *v, const struct msg_move_stat
     } else if (g->report == MOVE_ABORTED) {
         v->to_done = true;
         if (v->state == MOVE_PLANNED || v->state == MOVE_COPY)
-            move_abort(m, v, g->why);
+            given_up(m, v, g->why);
         else if (v->state == MOVE_COMMITTING)
             move_uncommit(m, v, g->why); /* restarted: the copy is gone */
         if (v->state == MOVE_ABORTING)
@@ -232,14 +244,6 @@ static void report_in(struct mng *m, struct mmove *v, const struct msg_move_stat
 static bool target_takes_part(const struct mmove *v)
 {
     return v->to != NULL && v->to->st.move == v->id;
-}
-
-/* What is too long for a move stays so for a while. */
-static void put_off(const struct mng *m, struct mseg *s)
-{
-    s->move_ms = m->now_ms + (MOVE_AGAIN_MS << s->moves_given_up);
-    if (s->moves_given_up < MOVE_AGAIN_DOUBLED)
-        s->moves_given_up++;
 }
 
 static void report_out(struct mng *m, struct mmove *v, const struct msg_move_status *g)
@@ -255,10 +259,8 @@ static void report_out(struct mng *m, struct mmove *v, const struct msg_move_sta
         move_free(m, v);
     } else if (g->report == MOVE_ABORTED) {
         v->from_done = true;
-        if (v->state == MOVE_COPY && v->from != NULL)
-            put_off(m, v->from);
         if (v->state == MOVE_COPY)
-            move_abort(m, v, g->why);
+            given_up(m, v, g->why);
         if (v->state == MOVE_ABORTING)
             abort_over(m, v);
     }

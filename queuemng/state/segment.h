@@ -98,7 +98,7 @@ struct mseg {
     uint64_t lost_inside; /* part of mqueue.lost: were inside of it then */
     struct mmove *move;  /* ref; as source or target */
     msec_t move_ms;      /* no move before */
-    uint8_t moves_given_up; /* by its node, up to MOVE_AGAIN_DOUBLED */
+    uint8_t moves_given_up; /* by a node; up to MOVE_AGAIN_DOUBLED */
     struct list_node in_lane, on_node, in_todo;
 };
 

@@ -258,24 +258,22 @@ static void adopt_relocs(struct segtab *t, struct seg *g)
 }
 
 /* Else the disk would be full amid its records, and everybody at this node would wait. */
-static bool has_room(const struct segtab *t, const struct xfer_in *x)
+static bool has_room(const struct segtab *t, uint64_t records)
 {
-    return t->hold || t->o.log_room == NULL || t->o.log_room(t->o.log_ctx, xfer_in_records(x));
+    return t->hold || t->o.log_room == NULL || t->o.log_room(t->o.log_ctx, records);
 }
 
 /* Moves write in a turn what one may, for everybody waits meanwhile: heartbeats, too. */
-static bool may_absorb(struct segtab *t, const struct xfer_in *x)
+static bool may_absorb(struct segtab *t, uint64_t records)
 {
-    uint64_t n = xfer_in_records(x);
-
-    if (t->absorbed > 0 && t->absorbed + n > XFER_RECORDS_MAX)
+    if (t->absorbed > 0 && t->absorbed + records > XFER_RECORDS_MAX)
         return false;
-    t->absorbed += n;
+    t->absorbed += records;
     return true;
 }
 
 /* false: no memory now, or it is another's turn; MOVE_END will come again. */
-static bool commit_in(struct segtab *t, struct move *v, struct outbox *out)
+static bool commit_in(struct segtab *t, struct move *v, uint64_t records, struct outbox *out)
 {
     struct seg *g = v->seg;
     struct xfer_time tm = segtab_move_time(t, g);
@@ -283,7 +281,7 @@ static bool commit_in(struct segtab *t, struct move *v, struct outbox *out)
     uint64_t before = g->b.q.waiting;
 
     assert(v->stage == STAGE_READY && g->in == v);
-    if (t->hold || !may_absorb(t, &v->in))
+    if (t->hold || !may_absorb(t, records))
         return false;
     if (reserve_homes(t, &v->in) < 0 ||
         xfer_in_commit(&v->in, &g->b, &tm, g->queue->pass_ttl_s) < 0) {
@@ -379,16 +377,18 @@ static void move_commit(struct segtab *t, const struct msg_move_end *m,
     struct move *in = segtab_move_find(t, m->move, MOVE_SIDE_IN);
     struct move *v = segtab_move_find(t, m->move, MOVE_SIDE_OUT);
     struct seg *left = segtab_seg(t, m->from);
+    uint64_t records;
 
     if (in != NULL && in->stage != STAGE_READY) {
         segtab_move_abort(t, in, "committed, but the copy is not complete", out);
         return;
     }
-    if (in != NULL && !has_room(t, &in->in)) {
+    records = in != NULL ? xfer_in_records(&in->in) : 0;
+    if (in != NULL && !has_room(t, records)) {
         segtab_move_abort(t, in, "there is no room in the journal for what it brings", out);
         return;
     }
-    if (in != NULL && !commit_in(t, in, out))
+    if (in != NULL && !commit_in(t, in, records, out))
         return;
     if (is_copy_lost(t, in, m)) {
         segtab_move_tell(t, m->move, m->from, m->to, MOVE_SIDE_IN, MOVE_ABORTED, 0,

@@ -140,8 +140,8 @@ Test(mng_move, without_progress_it_is_aborted_at_both_ends)
     cr_assert(x->move == NULL && y->move == NULL);
 }
 
-/* Too long for a move, say: each try opens a target and takes an id. */
-Test(mng_move, what_its_source_gives_up_is_tried_again_later_and_later)
+/* Its source since it is too long, its target since it has no room: each try takes an id and a copy. */
+Test(mng_move, what_a_node_gives_up_is_tried_again_later_and_later)
 {
     msec_t now = MADE_NOW, gap = 0;
 
@@ -154,9 +154,12 @@ Test(mng_move, what_its_source_gives_up_is_tried_again_later_and_later)
         }
         cr_assert(i == 0 || now - began >= gap);
         gap = i == 0 ? 200 : 2 * gap < 25600 ? 2 * gap : 25600;
-        only()->state = MOVE_COPY;
-        report(b, MOVE_SIDE_OUT, MOVE_ABORTED);
+        only()->state = i % 3 != 0 ? MOVE_COPY : MOVE_PLANNED;
+        if (i % 3 == 1)
+            report(b, MOVE_SIDE_OUT, MOVE_ABORTED);
         report(a, MOVE_SIDE_IN, MOVE_ABORTED);
+        if (i % 3 == 2)
+            report(b, MOVE_SIDE_OUT, MOVE_ABORTED);
         cr_assert_eq(w.m->moves.n, 0);
     }
 }

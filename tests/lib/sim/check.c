@@ -659,7 +659,21 @@ void check_answer(struct sim *s, struct player *p, const struct sans *a)
 
 /* ---- releases ------------------------------------------------------------------------ */
 
-/* A slow link may look like an ocean for a while. */
+#define SLOW_FOR_US 20000000 /* for so long the manager goes by a way (queuemng/state/node.c) */
+
+static bool was_slow(const struct sim *s, const struct mnode *n)
+{
+    usec_t since = s->now > SLOW_FOR_US ? s->now - SLOW_FOR_US : 0;
+    unsigned m = sim_leader(s);
+
+    for (unsigned i = 0; i < SIM_PROCS; i++)
+        if (s->proc[i].kind == SIM_SEG && strcmp(s->proc[i].name, n->name) == 0 &&
+            (s->slow_until[m][i] > since || s->slow_until[i][m] > since))
+            return true;
+    return false;
+}
+
+/* A link that was slow looks like an ocean for a while. */
 static uint16_t way_ms(const struct sim *s)
 {
     const struct mng *m = sim_core(s);
@@ -667,7 +681,8 @@ static uint16_t way_ms(const struct sim *s)
 
     if (m != NULL)
         each_node(m, n)
-            most = ms_max(most, node_way_ms(n));
+            if (was_slow(s, n))
+                most = ms_max(most, node_way_ms(n));
     return (uint16_t)most;
 }
 

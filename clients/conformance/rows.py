@@ -21,9 +21,10 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 TICKETS, EVENTS = r"^/v1/tickets/[^/]*$", r"/events$"
 # Rows whose line lets nobody in at first.
 PAUSED = {"news_by_events", "news_by_polls", "resume", "stream_cut", "stream_mute", "reasons_of_410", "router_dies",
-          "cut_body", "slow_body", "garbage", "lost_join", "unknown_token", "server_token", "device", "device_key", "places", "places_kept", "places_claim"}
+          "cut_body", "slow_body", "garbage", "lost_join", "unknown_token", "server_token", "device", "device_key",
+          "device_refused", "places", "places_kept", "places_claim"}
 # `bind` of a row's line.
-BINDS = {"device": "device", "device_key": "key"}
+BINDS = {"device": "device", "device_key": "key", "device_refused": "key"}
 # One of these goes first, alone: a virtual machine that has just begun keeps no times.
 FIRST = ("submit_and_wait", "join_open")
 LONG = {"task_events", "work_progress", "burst_503", "place_of_call", "stream_of_call", "work_again", "stream_mute", "work_extends", "work_slow_router", "slow_body", "clock_ahead", "clock_behind"}
@@ -174,6 +175,23 @@ def row_device_key(r):
     c.ask("leave", **kept)
     r.claim(r.proxy.count("DELETE", TICKETS) == 2, "with an old cookie it does not leave")
     r.raises("a poll after that", lambda: c.ask("poll", token=token, key="mine"), kind="api", status=410)
+
+
+def row_device_refused(r):
+    old, away = problem(401, "proof_required"), problem(503, "queue_unavailable", poll_after_ms=200)
+    r.proxy.rule("GET", EVENTS, old, times=999)
+    c = r.client(retry_for_s=2)
+    here = c.begin("wait_pass", queue=r.queue, key="mine").wait_for(waits)
+    time.sleep(1)
+    r.claim(r.proxy.count("GET", EVENTS) <= 4, f"{r.proxy.count('GET', EVENTS)} times a second it wants to listen")
+    r.proxy.rule("DELETE", TICKETS, old)
+    r.proxy.rule("POST", "/device$", away, times=999)
+    r.proxy.rule("GET", TICKETS, away, times=999)
+    try:
+        c.begin("leave", token=here["token"], device=here["device"], key="mine").result(15)
+    except Exception as e:  # the C client says that it has left
+        r.claim(getattr(e, "status", 0) == 503, f"a leave while nobody proves: {e}")
+    r.claim(r.proxy.count("POST", "/device$") > 1, "it leaves without a fresh cookie")
 
 
 def row_leave(r):

@@ -134,7 +134,8 @@ func (l *Line) Leave(ctx context.Context) error {
 	if !l.mayProve(err) {
 		return err
 	}
-	if _, err := l.Poll(ctx); err != nil { // it proves the key
+	err = l.c.until(ctx, l.c.RetryFor, func(router string) error { return l.prove(ctx, router) }, nil)
+	if err != nil {
 		return err
 	}
 	return l.c.call(ctx, l.of(&ask{method: "DELETE", path: l.path()}), nil)
@@ -163,9 +164,7 @@ func (l *Line) Wait(ctx context.Context, news func(*Ticket)) (*Ticket, error) {
 				if ctx.Err() != nil || !passing(err) && !l.mayProve(err) {
 					return nil, err
 				}
-				if pause = 0; !l.mayProve(err) { // else the poll proves the key
-					pause = l.missedOne(err, t.pollAfter())
-				}
+				pause = l.missedOne(err, t.pollAfter())
 			}
 			if last.Admitted() {
 				return last, nil
@@ -180,14 +179,17 @@ func (l *Line) Wait(ctx context.Context, news func(*Ticket)) (*Ticket, error) {
 
 // missedOne is a stream that did not begin; returns how long to wait before a poll.
 func (l *Line) missedOne(err error, pause time.Duration) time.Duration {
-	if !offline(err) {
+	switch {
+	case l.mayProve(err): // the poll proves the key
+	case offline(err):
+		l.c.rotate(l.c.first()) // it may be dead: another one knows
+	default:
 		l.beDeaf(deafFor)
 		if told := retryAfter(err); told > 0 {
 			return told
 		}
 		return pause
 	}
-	l.c.rotate(l.c.first()) // it may be dead: another one knows
 	if l.missed++; l.missed > 1 {
 		l.beDeaf(deafFor)
 	}

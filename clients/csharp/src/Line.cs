@@ -185,9 +185,9 @@ namespace Segq
             }
             catch (ApiException e) when (MayProve(e))
             {
-                // the poll does
+                // it does, now
             }
-            await PollAsync(cancel).ConfigureAwait(false);
+            await routers.UntilAnsweredAsync(r => ProveAsync(r, cancel), routers.RetryFor, cancel).ConfigureAwait(false);
             await GiveUpAsync(cancel).ConfigureAwait(false);
         }
 
@@ -222,6 +222,8 @@ namespace Segq
                     }
                     catch (ApiException e) when (MayProve(e)) // the poll does
                     {
+                        if (++missed > 1)
+                            BeDeaf(DeafS);
                         pause = 0;
                     }
                     if (Ticket.Admitted)
@@ -301,13 +303,13 @@ namespace Segq
         }
 
         /// <summary>Gets a fresh cookie for the key. ForbiddenException: the ticket is another key's.</summary>
-        private async Task ProveAsync(string router, CancellationToken cancel)
+        private async Task<bool> ProveAsync(string router, CancellationToken cancel)
         {
             for (int left = Proofs; ; left--)
             {
                 var a = await OnceAsync(router, Ask.People("POST", Path() + "/device"), true, cancel).ConfigureAwait(false);
                 if (a.Status < 300)
-                    return;
+                    return true;
                 if (a.Status != 401 || left == 0)
                     Routers.Judge(a);
             }

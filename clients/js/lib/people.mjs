@@ -98,7 +98,7 @@ export class Line {
       await go();
     } catch (e) {
       if (!this._mayProve(e.code)) throw e;
-      await this.poll(); // which proves the key
+      await this._t.untilAnswered(r => this._prove(r, signal ?? null), { retryForMs: this._t.retryForMs, signal });
       await go();
     }
   }
@@ -127,6 +127,7 @@ export class Line {
             this._beDeaf(DEAF_MS);
             pause = e.retryAfterMs || pause;
           } else if (this._mayProve(e.code)) {
+            if (++this._missed > 1) this._beDeaf(DEAF_MS);
             pause = 0; // the poll proves the key
           } else {
             throw e;
@@ -158,9 +159,9 @@ export class Line {
   }
 
   /** One try. proves: with a proof of the key, if there is one. */
-  async _once(r, method, at, body, headers, proves) {
+  async _once(r, method, at, body, headers, proves, signal = this._signal) {
     const more = proves && this._pair ? { DPoP: await proof(this._pair, new URL(r + at, globalThis.location?.href).href, this._nonce) } : {};
-    const a = await this._t.once(r, method, at, { body, ...this._with({ ...headers, ...more }), signal: this._signal });
+    const a = await this._t.once(r, method, at, { body, ...this._with({ ...headers, ...more }), signal });
     this.device = DEVICE.exec(a.headers.get('set-cookie') || '')?.[1] ?? this.device; // also of a 503: a ticket that was rebound
     this._nonce = a.headers.get('dpop-nonce') || this._nonce;
     return a;
@@ -172,9 +173,9 @@ export class Line {
   _isUnproved(a) { return (a.status === 401 || a.status === 403) && this._mayProve((parsed(a.text()) || {}).code); }
 
   /** A fresh cookie. Forbidden: the ticket is another key's. */
-  async _prove(r) {
+  async _prove(r, signal) {
     for (let left = PROOFS; ; left--) {
-      const a = await this._once(r, 'POST', this._at() + '/device', undefined, {}, true);
+      const a = await this._once(r, 'POST', this._at() + '/device', undefined, {}, true, signal);
       if (a.status < 300) return;
       if (a.status !== 401 || !left) judge(a);
     }

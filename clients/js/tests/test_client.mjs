@@ -181,6 +181,15 @@ test('who leaves the loop closes the stream', async t => {
   await until(() => [...f.open].length <= 1);
 });
 
+test('a leave proves a key whose cookie is old, also after the wait was given up', async t => {
+  const f = await fake(t, answer(201, ticket()), problem(401, 'proof_required'), answer(204), answer(204));
+  const given = new AbortController(), line = soon(f.url).line('login', { key: await all.newDeviceKey(), signal: given.signal });
+  await line.join();
+  given.abort();
+  await line.leave();
+  assert.deepEqual(f.asked.map(q => q.head.split(' ')[0] + (/^dpop: /im.test(q.head) ? '!' : '')), ['POST!', 'DELETE', 'POST!', 'DELETE']);
+});
+
 // ---- gate ----
 
 const jwks = (...signers) => answer(200, { keys: signers.map(s => s.jwk()) }, { 'Cache-Control': 'max-age=60' });

@@ -152,7 +152,7 @@ class Line:
         except (Unauthorized, Forbidden) as e:
             if not self._may_prove(e):
                 raise
-            self.poll()  # which proves the key
+            self._t.until_answered(self._prove, self._t.retry_for)
             self._t.call("DELETE", self._path(), headers=self._with({}))
 
     def wait(self, on_ticket: Optional[Callable[[Ticket], Any]] = None) -> Ticket:
@@ -185,6 +185,9 @@ class Line:
                 except (Unauthorized, Forbidden) as e:
                     if not self._may_prove(e):
                         raise
+                    self._missed += 1
+                    if self._missed > 1:
+                        self._be_deaf(DEAF_S)
                     pause = 0.0  # the poll proves the key
                 if self.ticket is not None and self.ticket.admitted:
                     return

@@ -149,8 +149,9 @@ public final class Line {
         gone.whenComplete((v, e) -> {
             if (e == null)
                 d.complete(v);
-            else if (mayProve(Doing.bare(e))) // the poll does
-                d.as(Doing.then(poll(), t -> http.call("DELETE", path(), null, own())));
+            else if (mayProve(Doing.bare(e)))
+                d.as(Doing.then(http.untilAnswered(router -> prove(router, PROOFS), http.retryFor, why -> { }),
+                    proved -> http.call("DELETE", path(), null, own())));
             else
                 d.fail(e);
         });
@@ -336,6 +337,8 @@ public final class Line {
                 Duration told = ((ApiException) e).retryAfter();
                 pollAfter(told == null ? t.pollAfterMs() : told.toMillis());
             } else if (mayProve(e)) {
+                if (++missed > 1)
+                    beDeaf(DEAF_MS);
                 pollAfter(0); // the poll does
             } else {
                 all.fail(e);

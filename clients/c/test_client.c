@@ -218,84 +218,80 @@ static void proves(const struct router *r, int i, const struct segq_key *key, co
           "a signature of the key's", at);
 }
 
-static void a_key_is_proved_at_the_join_and_when_its_cookie_is_old(void)
-{
-    static const char *const says[] = { "401 proof_required n1", "201 ab.c-_1", "401 proof_required n2", "204 ab.c-_2", "200", NULL };
+struct play { /* a line with a key, and its router */
     struct router r;
     struct segq_key key;
     struct segq *s;
+};
 
-    begin(&r, says);
-    segq_key_open(&key, NULL);
-    s = line(&r, &key, NULL);
-    claim(ask(s, &r, 2) == SEGQ_WAITING, "it waits", segq_ticket(s)->why);
-    same(segq_ticket(s)->device, "segq_device_q=ab.c-_1");
-    ask(s, &r, 5);
-    same(segq_ticket(s)->device, "segq_device_q=ab.c-_2");
-    claim(strncmp(methods(&r), "POST! POST! GET POST! GET", 25) == 0, "the order", methods(&r));
-    proves(&r, 0, &key, "/v1/queues/q/tickets", "");
-    proves(&r, 1, &key, "/v1/queues/q/tickets", "n1");
-    proves(&r, 3, &key, "/v1/tickets/T/device", "n2");
-    claim(strstr(r.asked[1], "Idempotency-Key: ") != NULL && strstr(r.asked[1], "{\"client\":\"game\"}") != NULL, "a join",
-          r.asked[1]);
-    claim(strstr(r.asked[4], "Cookie: segq_device_q=ab.c-_2\r\n") != NULL, "the fresh cookie", r.asked[4]);
-    segq_free(s);
-    segq_key_close(&key);
-    over(&r);
+static void begin_play(struct play *p, const char *const *says, const char *token)
+{
+    begin(&p->r, says);
+    segq_key_open(&p->key, NULL);
+    p->s = line(&p->r, &p->key, token);
+}
+
+static void end_play(struct play *p)
+{
+    segq_free(p->s);
+    segq_key_close(&p->key);
+    over(&p->r);
+}
+
+static void a_key_is_proved_at_the_join_and_when_its_cookie_is_old(void)
+{
+    static const char *const says[] = { "401 proof_required n1", "201 ab.c-_1", "401 proof_required n2", "204 ab.c-_2", "200", NULL };
+    struct play p;
+
+    begin_play(&p, says, NULL);
+    claim(ask(p.s, &p.r, 2) == SEGQ_WAITING, "it waits", segq_ticket(p.s)->why);
+    same(segq_ticket(p.s)->device, "segq_device_q=ab.c-_1");
+    ask(p.s, &p.r, 5);
+    same(segq_ticket(p.s)->device, "segq_device_q=ab.c-_2");
+    claim(strncmp(methods(&p.r), "POST! POST! GET POST! GET", 25) == 0, "the order", methods(&p.r));
+    proves(&p.r, 0, &p.key, "/v1/queues/q/tickets", "");
+    proves(&p.r, 1, &p.key, "/v1/queues/q/tickets", "n1");
+    proves(&p.r, 3, &p.key, "/v1/tickets/T/device", "n2");
+    claim(strstr(p.r.asked[1], "Idempotency-Key: ") != NULL && strstr(p.r.asked[1], "{\"client\":\"game\"}") != NULL, "a join",
+          p.r.asked[1]);
+    claim(strstr(p.r.asked[4], "Cookie: segq_device_q=ab.c-_2\r\n") != NULL, "the fresh cookie", p.r.asked[4]);
+    end_play(&p);
 }
 
 static void a_key_that_is_refused_ends_the_join(void)
 {
     static const char *const says[] = { "401 proof_required n1", NULL };
-    struct router r;
-    struct segq_key key;
-    struct segq *s;
+    struct play p;
 
-    begin(&r, says);
-    segq_key_open(&key, NULL);
-    s = line(&r, &key, NULL);
-    claim(ask(s, &r, ROUNDS) == SEGQ_REFUSED, "it ends", methods(&r));
-    same(segq_ticket(s)->why, "proof_required");
-    claim(r.n == 4, "four joins", methods(&r));
-    segq_free(s);
-    segq_key_close(&key);
-    over(&r);
+    begin_play(&p, says, NULL);
+    claim(ask(p.s, &p.r, ROUNDS) == SEGQ_REFUSED, "it ends", methods(&p.r));
+    same(segq_ticket(p.s)->why, "proof_required");
+    claim(p.r.n == 4, "four joins", methods(&p.r));
+    end_play(&p);
 }
 
 static void another_key_has_no_part_in_the_place(void)
 {
     static const char *const says[] = { "403 other_device", "401 proof_required n1", "403 other_device", NULL };
-    struct router r;
-    struct segq_key key;
-    struct segq *s;
+    struct play p;
 
-    begin(&r, says);
-    segq_key_open(&key, NULL);
-    s = line(&r, &key, "T");
-    claim(ask(s, &r, ROUNDS) == SEGQ_REFUSED, "it ends", methods(&r));
-    same(segq_ticket(s)->why, "other_device");
-    same(methods(&r), "GET POST! POST!");
-    segq_free(s);
-    segq_key_close(&key);
-    over(&r);
+    begin_play(&p, says, "T");
+    claim(ask(p.s, &p.r, ROUNDS) == SEGQ_REFUSED, "it ends", methods(&p.r));
+    same(segq_ticket(p.s)->why, "other_device");
+    same(methods(&p.r), "GET POST! POST!");
+    end_play(&p);
 }
 
 static void a_leave_proves_a_key_whose_cookie_is_old(void)
 {
     static const char *const says[] = { "403 other_device", "204", NULL };
-    struct router r;
-    struct segq_key key;
-    struct segq *s;
+    struct play p;
 
-    begin(&r, says);
-    segq_key_open(&key, NULL);
-    s = line(&r, &key, "T");
-    segq_leave(s);
-    claim(ask(s, &r, ROUNDS) == SEGQ_LEFT, "it ends", methods(&r));
-    same(methods(&r), "DELETE POST! DELETE");
-    segq_free(s);
-    segq_key_close(&key);
-    over(&r);
+    begin_play(&p, says, "T");
+    segq_leave(p.s);
+    claim(ask(p.s, &p.r, ROUNDS) == SEGQ_LEFT, "it ends", methods(&p.r));
+    same(methods(&p.r), "DELETE POST! DELETE");
+    end_play(&p);
 }
 
 static int cannot(void *ctx, const void *data, size_t n, unsigned char rs[64])

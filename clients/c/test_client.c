@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define ROUNDS 12
@@ -375,12 +376,46 @@ static void a_file_keeps_its_key(void)
     claim(rmdir(folder) == 0, "nothing else is left", folder);
 }
 
+static void processes_that_make_a_file_at_once_have_one_key(void)
+{
+    char folder[] = "/tmp/segq-key.XXXXXX", file[64], c;
+    unsigned char first[32], x[32];
+    int go[2], told[2], n = 0;
+    struct segq_key key;
+
+    claim(mkdtemp(folder) != NULL && pipe(go) == 0 && pipe(told) == 0, "a folder, and pipes", folder);
+    snprintf(file, sizeof(file), "%s/device.pem", folder);
+    for (int i = 0; i < 8; i++) {
+        if (fork() != 0)
+            continue;
+        close(go[1]);
+        if (read(go[0], &c, 1) == 0 && segq_key_open(&key, file) == 0 && write(told[1], key.x, sizeof(key.x)) < 0)
+            _exit(1);
+        _exit(0);
+    }
+    close(go[0]);
+    close(go[1]); /* all begin */
+    close(told[1]);
+    for (; read(told[0], x, sizeof(x)) == (ssize_t)sizeof(x); n++) {
+        if (n == 0)
+            memcpy(first, x, sizeof(x));
+        claim(memcmp(x, first, sizeof(x)) == 0, "the same", file);
+    }
+    close(told[0]);
+    while (wait(NULL) > 0)
+        ;
+    claim(n == 8, "each has one", file);
+    unlink(file);
+    claim(rmdir(folder) == 0, "nothing else is left", folder);
+}
+
 int main(void)
 {
     static void (*const tests[])(void) = {
         a_key_is_proved_at_the_join_and_when_its_cookie_is_old, a_key_that_is_refused_ends_the_join,
         another_key_has_no_part_in_the_place, a_leave_proves_a_key_whose_cookie_is_old,
         a_key_that_does_not_sign_ends_it, without_a_key_nothing_is_proved, a_file_keeps_its_key,
+        processes_that_make_a_file_at_once_have_one_key,
     };
 
     curl_global_init(CURL_GLOBAL_DEFAULT);

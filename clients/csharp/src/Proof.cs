@@ -56,7 +56,9 @@ namespace Segq
                 }));
             using (var sha = SHA256.Create())
             {
-                var signature = key.SignHash(sha.ComputeHash(Encoding.ASCII.GetBytes(text))); // r and s, as .NET has it
+                byte[] signature, hash = sha.ComputeHash(Encoding.ASCII.GetBytes(text));
+                lock (key) // other lines may have it, too
+                    signature = key.SignHash(hash); // r and s, as .NET has it
                 if (signature.Length != 64)
                     throw new ArgumentException("the device's key signs with " + signature.Length + " bytes, not with r and s of 32 each");
                 return text + "." + B64(signature);

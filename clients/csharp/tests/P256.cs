@@ -2,6 +2,7 @@ using System;
 using System.Linq;
 using System.Numerics;
 using System.Security.Cryptography;
+using System.Threading;
 
 namespace Segq
 {
@@ -39,11 +40,20 @@ namespace Segq
             return new ECParameters { Curve = Curve, Q = new ECPoint { X = Bytes(q.Item1), Y = Bytes(q.Item2) } };
         }
 
+        private int signs;
+
+        /// <summary>It was asked to sign while it signed, which ECDsa does not promise to bear.</summary>
+        internal bool WasHurried;
+
         public override byte[] SignHash(byte[] hash)
         {
+            if (Interlocked.Increment(ref signs) > 1)
+                WasHurried = true;
             var k = Below(N);
             var r = TimesG(k).Item1 % N;
-            return Bytes(r).Concat(Bytes(Inverse(k, N) * (Whole(hash) + r * d) % N)).ToArray();
+            var rs = Bytes(r).Concat(Bytes(Inverse(k, N) * (Whole(hash) + r * d) % N)).ToArray();
+            Interlocked.Decrement(ref signs);
+            return rs;
         }
 
         public override bool VerifyHash(byte[] hash, byte[] signature)

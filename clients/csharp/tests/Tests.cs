@@ -370,6 +370,17 @@ namespace Segq
             Is(string.Join(" ", fake.Asked.Select(q => q.Method)), "DELETE POST DELETE");
         }
 
+        private static void TestLinesOfOneKeySignOneAfterTheOther()
+        {
+            var key = new P256();
+            var joins = Enumerable.Range(0, 8).Select(i => Task.Run(() => new Client(new[] { "http://a" }, new ClientOptions
+            {
+                Transport = new Fake { Says = (q, n) => new Reply(201, Place("waiting", 3)) },
+            }).Line("q", new LineOptions { Key = key }).JoinAsync())).ToArray();
+            Is(Task.WaitAll(joins, 20000), true);
+            Is(key.WasHurried, false);
+        }
+
         private static void TestTokensStayWithTheirHosts()
         {
             var fake = new Fake

@@ -89,7 +89,8 @@ void segq_free(struct segq *s); /* NULL is fine. Does not leave the line */
 
 enum segq_state segq_poll(struct segq *s, int wait_ms);
 const struct segq_ticket *segq_ticket(const struct segq *s);
-/* Gives the place up, or ends the session: segq_poll() until SEGQ_LEFT. */
+/* Gives the place up, or ends the session: segq_poll() while it says SEGQ_LEAVING. Then it is SEGQ_LEFT;
+ * SEGQ_REFUSED, if the place is another device's; or what it was before, if that was an end of it. */
 void segq_leave(struct segq *s);
 
 #ifdef __cplusplus

@@ -74,7 +74,8 @@ static void keep(EVP_PKEY *k, const char *file)
     }
     f = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (f != NULL) {
-        int good = PEM_write_PrivateKey(f, k, NULL, NULL, 0, NULL, NULL) == 1 && fflush(f) == 0;
+        int good = PEM_write_PrivateKey(f, k, NULL, NULL, 0, NULL, NULL) == 1 && fflush(f) == 0 &&
+                   fsync(fd) == 0; /* an empty file would be no key for ever */
 
         if (good && link(part, file) != 0 && errno != EEXIST) /* EEXIST: the other one's counts */
             rename(part, file);                               /* a file system without links */

@@ -2,6 +2,7 @@
 #include "queuemng/ctl_view/columns.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,14 +170,31 @@ static void put_texts(struct buf *b, const struct member *x)
 static const struct format {
     const char *name;
     void (*put)(struct buf *b, const struct member *x);
+    unsigned least, most; /* words behind the name */
 } formats[] = {
-    { "share", put_share }, { "size", put_size }, { "us", put_us }, { "ms", put_ms }, { "up", put_up },
-    { "ago", put_ago }, { "took", put_took }, { "per", put_per }, { "lately", put_lately },
-    { "counter", put_counter }, { "change", put_change }, { "bar", put_bar }, { "pad", put_pad },
-    { "count", put_count }, { "json", put_json }, { "plain", put_plain }, { "texts", put_texts },
+    { "share", put_share, 0, 0 }, { "size", put_size, 0, 0 }, { "us", put_us, 0, 0 }, { "ms", put_ms, 0, 0 },
+    { "up", put_up, 0, 0 }, { "ago", put_ago, 1, 1 }, { "took", put_took, 1, 1 }, { "per", put_per, 1, 1 },
+    { "lately", put_lately, 0, 0 }, { "counter", put_counter, 0, 0 }, { "change", put_change, 0, 0 },
+    { "bar", put_bar, 3, 3 }, { "pad", put_pad, 1, 1 }, { "count", put_count, 0, 0 }, { "json", put_json, 0, 1 },
+    { "plain", put_plain, 2, 2 }, { "texts", put_texts, 0, 0 },
 };
 
-/* b NULL: asserts that there is such a format. ".4g", ".1f" are those of printf. */
+static unsigned words_in(const char *s)
+{
+    unsigned n = 0;
+
+    for (; s != NULL; s = strchr(s + 1, ' '))
+        n++;
+    return n;
+}
+
+/* ".4g", ".1f" */
+static bool is_of_printf(const char *name)
+{
+    return name[0] == '.' && isdigit((unsigned char)name[1]) && (name[2] == 'f' || name[2] == 'g') && name[3] == '\0';
+}
+
+/* b NULL: asserts that there is such a format, with its words. */
 static void put_format(struct buf *b, const struct at *at, const char *path, const char *format)
 {
     struct member x = { .o = object_of(at, &path), .path = path };
@@ -188,7 +206,8 @@ static void put_format(struct buf *b, const struct at *at, const char *path, con
     x.of = x.more != NULL ? object_of(at, &x.more) : NULL;
     while (f < formats + ARRAY_LEN(formats) && strcmp(f->name, name) != 0)
         f++;
-    assert(f < formats + ARRAY_LEN(formats) || (name[0] == '.' && strchr("fg", name[2]) != NULL));
+    assert(f < formats + ARRAY_LEN(formats) ? words_in(x.more) >= f->least && words_in(x.more) <= f->most
+                                            : is_of_printf(format));
     if (b != NULL && name[0] == '.')
         buf_printf(b, name[2] == 'f' ? "%.*f" : "%.*g", name[1] - '0', x.v);
     else if (b != NULL)
@@ -234,6 +253,15 @@ static bool is_same(const struct at *at, const json_t *o, const char *path, cons
     return ctl_u64(o, path) == ctl_u64(x, other);
 }
 
+/* A text is no number, and a member that is absent is not 0. */
+static bool is_number(const json_t *o, const char *path, const char *number)
+{
+    uint64_t v = ctl_u64(o, path);
+
+    return isdigit((unsigned char)*number) && v == strtoull(number, NULL, 10) &&
+           (v > 0 || json_is_number(ctl_member(o, path)));
+}
+
 /* "?up", "?waiting=1", "?stalled_ms>29999", "+value", "!data" */
 static bool holds(const struct at *at, const char *test)
 {
@@ -245,6 +273,8 @@ static bool holds(const struct at *at, const char *test)
 
     memcpy(path, from, n);
     path[n] = '\0';
+    assert(*test == '?' || text == NULL);
+    assert(strchr(path, '+') == NULL || (*test == '?' && (text == NULL || from[n] == '=')));
     m = ctl_member(o, path);
     if (*test == '!')
         return m != NULL;
@@ -253,12 +283,13 @@ static bool holds(const struct at *at, const char *test)
     if (text != NULL && from[n] != '=') {
         double than = *text <= '9' ? atof(text) : ctl_f64(o, text);
 
+        assert(isalnum((unsigned char)*text));
         return from[n] == '<' ? ctl_f64(o, path) < than : ctl_f64(o, path) > than;
     }
     if (text != NULL && *text == '=')
         return is_same(at, o, path, text + 1);
     if (text != NULL)
-        return ctl_equals(o, path, text) || (*text == '1' && ctl_u64(o, path) == 1);
+        return ctl_equals(o, path, text) || is_number(o, path, text);
     return json_is_true(m) || json_number_value(m) > 0 || ctl_u64(o, path) > 0 ||
            json_string_length(m) > 0 || json_array_size(m) > 0 || json_object_size(m) > 0;
 }
@@ -273,12 +304,30 @@ static const char *mark_behind(const char *p, char mark)
     return p;
 }
 
+static bool is_joint(char c)
+{
+    return c == '.' || c == '+';
+}
+
+/* "load.cpu", "..name", "waiting+returning", ".": names, a point or a plus between two. */
+static bool is_path(const char *p, size_t n)
+{
+    for (; n > 1 && memcmp(p, "..", 2) == 0; n -= 2)
+        p += 2;
+    if (n == 1 && *p == '.')
+        return true;
+    for (size_t i = 0; i < n; i++)
+        if (is_joint(p[i]) && (i == 0 || i + 1 == n || is_joint(p[i + 1])))
+            return false;
+    return n > 0;
+}
+
 /* Bytes of a member's name, or of a sum of them; asserts that there is one. */
 static size_t path_len(const char *p)
 {
     size_t n = strspn(p, "abcdefghijklmnopqrstuvwxyz0123456789_.+");
 
-    assert(n > 0 && n < CTL_PATH);
+    assert(n < CTL_PATH && is_path(p, n));
     return n;
 }
 
@@ -316,7 +365,8 @@ static const char *say_case(struct buf *b, const struct at *at, const char *p)
     bool is;
 
     yes = ctl_part(p, ':', test);
-    assert(yes != NULL && (*p == '&' || strchr(":=<>", p[1 + n]) != NULL));
+    assert(yes != NULL && strpbrk(test, "{}|") == NULL);
+    assert(*p == '&' ? memchr(p + 1, '+', n) == NULL : strchr(":=<>", p[1 + n]) != NULL);
     bar = mark_behind(yes, '|');
     end = *bar == '|' ? mark_behind(bar + 1, '}') : bar;
     assert(*end == '}');
@@ -342,6 +392,7 @@ static const char *say_member(struct buf *b, const struct at *at, const char *p)
 
     assert(p[n + more] == '}' && more < CTL_PATH);
     assert(more == 0 || p[n] == ':' || (more == 1 && strchr(MARKS, p[n]) != NULL));
+    assert(memchr(p, '+', n) == NULL || (more == 1 && strchr("#=", p[n]) != NULL)); /* they alone add */
     snprintf(path, sizeof(path), "%.*s", (int)n, p);
     snprintf(format, sizeof(format), "%.*s", more > 0 ? (int)more - 1 : 0, p + n + 1);
     if (p[n] == ':')
@@ -362,7 +413,7 @@ static void say(struct buf *b, const struct at *at, const char *p, const char *e
             buf_append(b, p, n);
         if (brace == NULL)
             return;
-        p = (strchr("?+!&", brace[1]) != NULL ? say_case : say_member)(b, at, brace + 1) + 1;
+        p = (brace[1] != '\0' && strchr("?+!&", brace[1]) != NULL ? say_case : say_member)(b, at, brace + 1) + 1;
     }
 }
 
@@ -409,6 +460,7 @@ void table_init(struct table *t, const struct col *cols, size_t n_cols)
     for (size_t i = 0; i < n_cols; i++) {
         size_t from = t->text.len;
 
+        assert(!cols[i].if_any || i == n_cols - 1);
         buf_str(&t->text, head_of(&cols[i]));
         cell_end(t, i, from);
         ctl_say(NULL, NULL, cols[i].cell); /* right, even if there are no rows */
@@ -502,6 +554,7 @@ static void put_rows(struct table *t, const json_t *doc, const char *list)
     const json_t *row;
     char name[24];
 
+    assert(n > 0 && n < sizeof(name));
     snprintf(name, sizeof(name), "%.*s", (int)n, list);
     json_array_foreach(json_object_get(doc, name), i, row) {
         if (list[n] != '/')

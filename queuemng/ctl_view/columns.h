@@ -35,8 +35,8 @@
  *                                      an object are elements with `key` and `value`, {&.:..} those
  *                                      of the object itself
  *
- * Behind `|` may be nothing, and what is said may have cases in it. `waiting+returning` is a sum,
- * `held.0` the first of a list; `..name` begins at what the element is in. */
+ * Behind `|` may be nothing, and what is said may have cases in it. `waiting+returning` is a sum, for
+ * `#`, `=` and a case; `held.0` the first of a list; `..name` begins at what the element is in. */
 #ifndef SEGQ_CTL_COLUMNS_H
 #define SEGQ_CTL_COLUMNS_H
 

@@ -163,7 +163,7 @@ Test(ctl_text, a_sentence_has_members_in_their_formats)
 
 static void says(const char *want, const char *sentence)
 {
-    json_t *o = js("{\"zero\":0,\"one\":1,\"yes\":true,\"no\":false,\"word\":\"up\",\"empty\":\"\",\"list\":[7],"
+    json_t *o = js("{\"zero\":0,\"one\":1,\"twelve\":12,\"yes\":true,\"no\":false,\"word\":\"up\",\"empty\":\"\",\"list\":[7],"
                    "\"none\":[],\"of\":{\"n\":2}}");
 
     buf_reset(&b);
@@ -180,6 +180,9 @@ Test(ctl_text, a_sentence_has_cases)
     says("", "{?no:a}{?yes:|b}");
     says("0|-", "{+zero:{zero=}}|{+word:{word}|-}");
     says("up, 1 thing", "{?yes:{?word=up:{word}|down}, {one=} thing{?one=1:|s}|never}");
+    says("twelve, two, nothing, other", "{?twelve=12:twelve|other}, {?of.n=2:two|other}, {?zero=0:nothing|other}, "
+                                        "{?one=12:one|other}");
+    says("other, other, three", "{?nosuch=0:nothing|other}, {?empty=0:nothing|other}, {?one+of.n=3:three|other}");
     says("2 things, 3", "{of.n=} thing{?of.n=1:|s}, {?one+of.n:{one+of.n=}|none}");
 }
 
@@ -258,11 +261,37 @@ IS_NONE(a_member_without_a_name_is_no_sentence, "{#}")
 IS_NONE(a_case_without_its_text_is_no_sentence, "{?up}")
 IS_NONE(a_case_that_is_not_said_is_read_too, "{?up:{up&}|down}")
 IS_NONE(nor_may_the_other_one_be_wrong, "{?up|up}")
+IS_NONE(a_case_ends_before_another_member, "{?word=up} and {n:share}")
+IS_NONE(so_does_a_list, "{&l} and {n:share}")
+IS_NONE(a_format_has_its_words, "{?up:|{then:took}}")
+IS_NONE(a_truth_has_two_words, "{?up:|{up:plain yes}}")
+IS_NONE(a_format_of_one_word_has_no_second, "{cpu:share of}")
+IS_NONE(printf_has_a_letter, "{v:.4}")
+IS_NONE(printf_has_a_digit, "{v:.xf}")
+IS_NONE(only_counts_add, "{a+b}")
+IS_NONE(nor_does_a_format_add, "{a+b:share}")
+IS_NONE(a_list_is_no_sum, "{&a+b:x}")
+IS_NONE(nor_is_a_member_that_is_there, "{!a+b:x}")
+IS_NONE(a_sum_is_not_above, "{?a+b>3:x}")
+IS_NONE(above_is_no_element_outside, "{?a>..b:x}")
+IS_NONE(what_is_there_is_not_compared, "{!a=b:x}")
+IS_NONE(a_path_has_names, "{a..b}")
+IS_NONE(a_path_ends_with_a_name, "{a.#}")
+IS_NONE(two_points_are_the_object_outside, "{...name}")
+IS_NONE(a_last_brace_is_no_sentence, "up {")
 
 /* A head without rows. */
 Test(ctl_text, a_wrong_cell_is_found_without_rows, .signal = SIGABRT)
 {
     static const struct col cols[] = { COL("STATE", "{?up:up|down") };
+    struct table t;
+
+    table_init(&t, cols, ARRAY_LEN(cols));
+}
+
+Test(ctl_text, only_the_last_column_is_left_out, .signal = SIGABRT)
+{
+    static const struct col cols[] = { COL_REGION, COL("STATE", "{state}") };
     struct table t;
 
     table_init(&t, cols, ARRAY_LEN(cols));
@@ -302,7 +331,7 @@ static void say_all(const json_t *doc)
     }
     for (size_t i = 0; i < ARRAY_LEN(others); i++)
         others[i](&b, doc);
-    for (enum risk r = RISK_NONE + 1; r <= RISK_PASSTHROUGH; r++)
+    for (enum risk r = RISK_NONE + 1; r <= RISK_SHADOW; r++)
         view_risk(&b, r, doc);
     view_release_risk(&b, 2, doc);
     (void)view_cluster(&b, doc, NULL, true);

@@ -153,19 +153,68 @@ void ctl_clean(struct buf *b, const char *s)
     }
 }
 
+/* Its bytes, at most n; one that is no UTF-8 counts alone, as '?' would. */
+static size_t next_code(const unsigned char *s, size_t n, uint32_t *code)
+{
+    size_t len = s[0] < 0xc0 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+
+    *code = len == 1 ? s[0] : s[0] & (0x7fu >> len);
+    for (size_t i = 1; i < len; i++) {
+        if (i == n || (s[i] & 0xc0) != 0x80) {
+            *code = '?';
+            return i;
+        }
+        *code = *code << 6 | (s[i] & 0x3fu);
+    }
+    return len;
+}
+
+struct codes {
+    uint32_t first, last;
+};
+
+static bool is_among(const struct codes *v, size_t n, uint32_t code)
+{
+    for (size_t i = 0; i < n; i++)
+        if (code >= v[i].first && code <= v[i].last)
+            return true;
+    return false;
+}
+
+/* Places of a character on a terminal (Unicode's UAX 11: wide and full ones have two); marks that
+ * stand above another one have none. */
+static unsigned places(uint32_t code)
+{
+    static const struct codes none[] = { { 0x300, 0x36f }, { 0x200b, 0x200d }, { 0x20d0, 0x20ff }, { 0xfe00, 0xfe0f } };
+    static const struct codes two[] = {
+        { 0x1100, 0x115f }, { 0x2e80, 0x303e }, { 0x3041, 0xa4cf }, { 0xa960, 0xa97f }, { 0xac00, 0xd7a3 },
+        { 0xf900, 0xfaff }, { 0xfe30, 0xfe6f }, { 0xff01, 0xff60 }, { 0xffe0, 0xffe6 }, { 0x1f300, 0x1f64f },
+        { 0x1f680, 0x1f6ff }, { 0x1f900, 0x1f9ff }, { 0x20000, 0x3fffd },
+    };
+
+    if (code < 0x300)
+        return 1;
+    return is_among(two, ARRAY_LEN(two), code) ? 2 : !is_among(none, ARRAY_LEN(none), code);
+}
+
 size_t ctl_width(const char *s, size_t n)
 {
-    size_t characters = 0;
+    size_t width = 0, len;
+    uint32_t code;
 
-    for (size_t i = 0; i < n; i++)
-        characters += ((unsigned char)s[i] & 0xc0) != 0x80;
-    return characters;
+    for (size_t i = 0; i < n; i += len) {
+        len = next_code((const unsigned char *)s + i, n - i, &code);
+        width += places(code);
+    }
+    return width;
 }
 
 void ctl_pad(struct buf *b, const char *s, size_t width)
 {
+    size_t from = b->len;
+
     ctl_clean(b, s);
-    for (size_t n = ctl_width(s, strlen(s)); n < width; n++)
+    for (size_t n = b->failed ? width : ctl_width((const char *)b->data + from, b->len - from); n < width; n++)
         buf_byte(b, ' ');
 }
 

@@ -29,7 +29,7 @@ uint64_t ctl_sum(const json_t *list, const char *path, const char *key, const ch
 
 /* s with control characters replaced. */
 void ctl_clean(struct buf *b, const char *s);
-size_t ctl_width(const char *s, size_t n); /* characters of UTF-8 in n bytes */
+size_t ctl_width(const char *s, size_t n); /* places on a terminal of n bytes: Chinese has two each */
 void ctl_pad(struct buf *b, const char *s, size_t width); /* and blanks behind it */
 /* JSON that says the same, with these characters as \uXXXX; ends of lines stay. */
 void ctl_clean_json(struct buf *b, const char *s, size_t n);

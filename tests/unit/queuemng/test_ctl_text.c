@@ -127,8 +127,8 @@ Test(ctl_text, columns_align)
     json_decref(rows);
 }
 
-/* Width is counted in characters, and none is cut in two. */
-Test(ctl_text, columns_align_by_characters)
+/* Width is counted in places on a terminal, and no character is cut in two. */
+Test(ctl_text, columns_align_by_places)
 {
     static const struct col cols[] = { COL("NAME", "{name}"), COL("N", "{n=}") };
     char name[600] = "x";
@@ -139,7 +139,7 @@ Test(ctl_text, columns_align_by_characters)
     doc = json_pack("{s:[{s:s,s:i},{s:s,s:i}]}", "list", "name", "\u00e9\u4e2d", "n", 1, "name",
                     "abc", "n", 2);
     table_list(&b, doc, "list", cols, ARRAY_LEN(cols), "", "");
-    cr_expect_str_eq(text(), "NAME  N\n\u00e9\u4e2d    1\nabc   2\n");
+    cr_expect_str_eq(text(), "NAME  N\n\u00e9\u4e2d   1\nabc   2\n");
     json_decref(doc);
     buf_reset(&b);
     doc = json_pack("{s:[{s:s,s:i}]}", "list", "name", name, "n", 7);
@@ -147,6 +147,27 @@ Test(ctl_text, columns_align_by_characters)
     cr_expect_not_null(strstr(text(), "x\u00e9\u00e9"));
     cr_expect_not_null(strstr(text(), "\u00e9  7\n"), "%s", text());
     json_decref(doc);
+}
+
+static void width_is(size_t want, const char *s)
+{
+    cr_expect_eq(ctl_width(s, strlen(s)), want, "%s: %zu", s, ctl_width(s, strlen(s)));
+}
+
+Test(ctl_text, a_chinese_character_has_two_places)
+{
+    width_is(0, "");
+    width_is(4, "abc\u00e9");
+    width_is(8, "\u5ba2\u6237\uff1a\ud55c");
+    width_is(2, "\U00020000");
+    width_is(2, "\U0001f600");
+    width_is(1, "e\u0301");
+    width_is(3, "\xff" "a\xe4");      /* no UTF-8 */
+    width_is(2, "\xe4\xb8" "a");
+    buf_reset(&b);
+    ctl_pad(&b, "\u4e2d\u200f", 5);
+    buf_byte(&b, '|');
+    cr_expect_str_eq(text(), "\u4e2d?  |");
 }
 
 Test(ctl_text, a_sentence_has_members_in_their_formats)

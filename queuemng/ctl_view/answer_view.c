@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEY_WIDTH 16
+#define KEY_WIDTH 15
 
 /* ---- definitions, in lists ---- */
 
@@ -40,7 +40,7 @@ LIST_VIEW(view_routes, "routes/rules", "no routes\n", COL("ROUTE", "{..name}"), 
 
 /* ---- tickets ---- */
 
-SAYS_VIEW(view_ticket, "{&.:{key:pad 16}{value:plain true false}\n}")
+SAYS_VIEW(view_ticket, "{&.:{key:pad 15} {value:plain true false}\n}")
 
 SAYS_VIEW(view_place, "lane {lane}{+position:, position {position#}}"
                       "{?state=waiting:{+eta_s:, about {eta_s^}}|, {state}}\n")
@@ -57,6 +57,7 @@ void view_why(struct buf *b, const json_t *doc)
         if (json_is_array(v) || strcmp(key, "trail_whole") == 0)
             continue;
         ctl_pad(b, key, KEY_WIDTH);
+        buf_byte(b, ' ');
         if (json_is_number(v) && n > 3 && strcmp(key + n - 3, "_at") == 0)
             ctl_moment(b, json_number_value(v));
         else

@@ -71,7 +71,7 @@ static void put_took(struct buf *b, const struct member *x)
 {
     double took = x->v - ctl_f64(x->of, x->more);
 
-    if (took < 10)
+    if (took >= 0 && took < 10)
         buf_printf(b, "%.0f ms", 1000 * took);
     else
         ctl_span(b, took);

@@ -296,13 +296,15 @@ void ctl_change(struct buf *b, double per_s)
     ctl_rate(b, fabs(per_s) < 0.05 ? 0 : fabs(per_s));
 }
 
+#define YEAR_9999 253402300799.0 /* its last second */
+
 void ctl_moment(struct buf *b, double s)
 {
-    time_t at = (time_t)s;
+    time_t at = s > 0 && s <= YEAR_9999 ? (time_t)s : 0;
     char text[40];
     struct tm tm;
 
-    if (s <= 0 || gmtime_r(&at, &tm) == NULL ||
+    if (at == 0 || gmtime_r(&at, &tm) == NULL ||
         strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &tm) == 0)
         buf_str(b, "-");
     else

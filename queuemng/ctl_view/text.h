@@ -42,7 +42,7 @@ void ctl_count(struct buf *b, uint64_t v); /* 1234567 as 1 234 567 */
 /* The same with "/s" behind, and 0.4 as 0.4/s. */
 void ctl_rate(struct buf *b, double per_s);
 void ctl_change(struct buf *b, double per_s); /* "+12/s", "-8/s", "0/s" */
-void ctl_moment(struct buf *b, double s); /* Unix seconds as date and time; 0: "-" */
+void ctl_moment(struct buf *b, double s); /* Unix seconds as date and time; 0, or beyond the year 9999: "-" */
 void ctl_span(struct buf *b, double s); /* seconds as "40 s", "12 min", "3.5 h", "4 days" */
 
 enum colour { COLOUR_NONE, COLOUR_BOLD, COLOUR_GOOD, COLOUR_WARN, COLOUR_BAD };

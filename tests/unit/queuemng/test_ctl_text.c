@@ -261,6 +261,27 @@ Test(ctl_text, a_member_has_a_format_by_name)
     says_of("\"ab\" null - -", o, "{w:json} {null:json} {null:json -} {nosuch:json}");
 }
 
+Test(ctl_text, nonsense_of_time_is_no_time)
+{
+    static const char o[] = "{\"never\":1e300,\"far\":1e15,\"below\":-5,\"last\":253402300799,\"then\":1000,\"ended\":999.5}";
+
+    says_of("-, -, -, -, 9999-12-31 23:59:59 UTC", o, "{never@}, {never*}, {far@}, {below@}, {last@}");
+    says_of("?, ?, ?", o, "{ended:took then}, {then:took never}, {never:took then}");
+}
+
+/* A newer server says more than there is room for. */
+Test(ctl_text, a_long_name_of_a_member_stands_apart)
+{
+    json_t *o = js("{\"ahead_of_priority\":7,\"lane\":\"vip\"}");
+
+    view_ticket(&b, o);
+    cr_expect_str_eq(text(), "ahead_of_priority 7\nlane            vip\n");
+    buf_reset(&b);
+    view_why(&b, o);
+    cr_expect_not_null(strstr(text(), "ahead_of_priority 7\nlane            vip\n"), "%s", text());
+    json_decref(o);
+}
+
 static void nothing(struct buf *to, const char *sentence)
 {
     json_t *o = js("{}");

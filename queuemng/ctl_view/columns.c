@@ -191,7 +191,8 @@ static unsigned words_in(const char *s)
 /* ".4g", ".1f" */
 static bool is_of_printf(const char *name)
 {
-    return name[0] == '.' && isdigit((unsigned char)name[1]) && (name[2] == 'f' || name[2] == 'g') && name[3] == '\0';
+    return name[0] == '.' && isdigit((unsigned char)name[1]) &&
+           (name[2] == 'f' || name[2] == 'g') && name[3] == '\0';
 }
 
 /* b NULL: asserts that there is such a format, with its words. */
@@ -200,14 +201,15 @@ static void put_format(struct buf *b, const struct at *at, const char *path, con
     struct member x = { .o = object_of(at, &path), .path = path };
     const struct format *f = formats;
     char name[CTL_PATH];
+    unsigned words;
 
     x.v = ctl_f64(x.o, path);
     x.more = ctl_part(format, ' ', name);
     x.of = x.more != NULL ? object_of(at, &x.more) : NULL;
+    words = words_in(x.more);
     while (f < formats + ARRAY_LEN(formats) && strcmp(f->name, name) != 0)
         f++;
-    assert(f < formats + ARRAY_LEN(formats) ? words_in(x.more) >= f->least && words_in(x.more) <= f->most
-                                            : is_of_printf(format));
+    assert(f < formats + ARRAY_LEN(formats) ? words >= f->least && words <= f->most : is_of_printf(format));
     if (b != NULL && name[0] == '.')
         buf_printf(b, name[2] == 'f' ? "%.*f" : "%.*g", name[1] - '0', x.v);
     else if (b != NULL)
@@ -407,13 +409,15 @@ static void say(struct buf *b, const struct at *at, const char *p, const char *e
     while (p < end) {
         const char *brace = memchr(p, '{', (size_t)(end - p));
         size_t n = (size_t)((brace != NULL ? brace : end) - p);
+        bool is_case;
 
         assert(memchr(p, '}', n) == NULL);
         if (b != NULL)
             buf_append(b, p, n);
         if (brace == NULL)
             return;
-        p = (brace[1] != '\0' && strchr("?+!&", brace[1]) != NULL ? say_case : say_member)(b, at, brace + 1) + 1;
+        is_case = brace[1] != '\0' && strchr("?+!&", brace[1]) != NULL;
+        p = (is_case ? say_case : say_member)(b, at, brace + 1) + 1;
     }
 }
 

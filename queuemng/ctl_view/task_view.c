@@ -149,7 +149,8 @@ LIST_THEN_VIEW(view_targets_of, "targets",
                  COL("READING", "{?blind:not read: }{?narrowed:narrowed: }{reading}"),
                  UNITS_COLS)
 
-/* How a probe by hand ended, in place of its word. */
+/* How a probe by hand ended, in place of its word. Each opens a brace; those behind {outcome}, a word that
+ * a newer server says, close them all. */
 #define ENDED(how, says) "{?outcome=" how ":" says "|"
 LIST_VIEW(view_probe, "probe", "no task node calls it\n",
           COL("NODE", "{node}{?target:, {target}}{?address: ({address})}"), COL(">MS", "{?outcome=ended:{ms#}|-}"),

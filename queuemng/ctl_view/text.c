@@ -10,6 +10,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/base/text.h"
+
 /* ---- members ---- */
 
 const char *ctl_part(const char *path, char end, char name[CTL_PATH])
@@ -117,84 +119,61 @@ void colour_put(struct buf *b, enum colour colour, const char *text)
 
 /* ---- text, bars, numbers ---- */
 
-/* U+061C; U+200E, 200F; U+2028 to 202E; U+2066 to 2069: they turn the order of the text about
- * them. */
-static bool is_bidi(const unsigned char *s)
+#define UTF8_MAX 4 /* bytes of a character */
+
+/* The character at s, of at most n bytes; a byte that is no UTF-8 is one, '?'. */
+static size_t next_code(const char *s, size_t n, uint32_t *code)
 {
-    if (s[0] == 0xd8)
-        return s[1] == 0x9c;
-    if (s[0] != 0xe2)
-        return false;
-    return s[1] == 0x80   ? s[2] == 0x8e || s[2] == 0x8f || (s[2] >= 0xa8 && s[2] <= 0xae)
-           : s[1] == 0x81 ? s[2] >= 0xa6 && s[2] <= 0xa9
-                          : false;
+    size_t len = utf8_len(s, n);
+
+    *code = len == 0 ? '?' : len == 1 ? (uint8_t)*s : (uint8_t)*s & (0xffu >> (len + 1));
+    for (size_t i = 1; i < len; i++)
+        *code = *code << 6 | ((uint8_t)s[i] & 0x3fu);
+    return len > 0 ? len : 1;
 }
 
-/* C0, DEL, and C1 as UTF-8 writes it (C2 80..9F): terminals obey all of them. s ends with a
- * zero. */
-static size_t control_len(const unsigned char *s)
+/* C0, DEL and C1: terminals obey all of them; and what turns the order of the text about it (bidi). */
+static bool is_control(uint32_t c)
 {
-    if (s[0] < 0x20 || s[0] == 0x7f)
-        return 1;
-    if (is_bidi(s))
-        return s[0] == 0xd8 ? 2 : 3;
-    return s[0] == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0 ? 2 : 0;
+    return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f ||
+           (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
 void ctl_clean(struct buf *b, const char *s)
 {
-    const unsigned char *p = (const unsigned char *)s;
+    size_t len;
+    uint32_t code;
 
-    while (*p != '\0') {
-        size_t n = control_len(p);
-
-        buf_byte(b, n > 0 ? '?' : *p);
-        p += n > 0 ? n : 1;
+    for (; *s != '\0'; s += len) {
+        len = next_code(s, UTF8_MAX, &code);
+        if (code == '?' || is_control(code))
+            buf_byte(b, '?');
+        else
+            buf_append(b, s, len);
     }
 }
 
-/* Its bytes, at most n; one that is no UTF-8 counts alone, as '?' would. */
-static size_t next_code(const unsigned char *s, size_t n, uint32_t *code)
-{
-    size_t len = s[0] < 0xc0 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-
-    *code = len == 1 ? s[0] : s[0] & (0x7fu >> len);
-    for (size_t i = 1; i < len; i++) {
-        if (i == n || (s[i] & 0xc0) != 0x80) {
-            *code = '?';
-            return i;
-        }
-        *code = *code << 6 | (s[i] & 0x3fu);
-    }
-    return len;
-}
-
-struct codes {
-    uint32_t first, last;
-};
-
-static bool is_among(const struct codes *v, size_t n, uint32_t code)
-{
-    for (size_t i = 0; i < n; i++)
-        if (code >= v[i].first && code <= v[i].last)
-            return true;
-    return false;
-}
-
-/* Places of a character on a terminal (Unicode's UAX 11: wide and full ones have two); marks that
- * stand above another one have none. */
+/* Places of a character on a terminal (Unicode's UAX 11: wide and full ones have two); a mark that
+ * stands above another one has none. Not wcwidth(): where the locale is C, as for cron, for ssh and
+ * in containers, it knows none of these; and terminals go by tables of their own. */
 static unsigned places(uint32_t code)
 {
-    static const struct codes none[] = { { 0x300, 0x36f }, { 0x200b, 0x200d }, { 0x20d0, 0x20ff }, { 0xfe00, 0xfe0f } };
-    static const struct codes two[] = {
-        { 0x1100, 0x115f }, { 0x2e80, 0x303e }, { 0x3041, 0xa4cf }, { 0xa960, 0xa97f }, { 0xac00, 0xd7a3 },
-        { 0xf900, 0xfaff }, { 0xfe30, 0xfe6f }, { 0xff01, 0xff60 }, { 0xffe0, 0xffe6 }, { 0x1f300, 0x1f64f },
-        { 0x1f680, 0x1f6ff }, { 0x1f900, 0x1f9ff }, { 0x20000, 0x3fffd },
+    static const struct {
+        uint32_t first, last;
+        unsigned places;
+    } odd[] = {
+        { 0x300, 0x36f, 0 },     { 0x1100, 0x115f, 2 },   { 0x200b, 0x200d, 0 },
+        { 0x20d0, 0x20ff, 0 },   { 0x2e80, 0x303e, 2 },   { 0x3041, 0xa4cf, 2 },
+        { 0xa960, 0xa97f, 2 },   { 0xac00, 0xd7a3, 2 },   { 0xf900, 0xfaff, 2 },
+        { 0xfe00, 0xfe0f, 0 },   { 0xfe30, 0xfe6f, 2 },   { 0xff01, 0xff60, 2 },
+        { 0xffe0, 0xffe6, 2 },   { 0x1f300, 0x1f64f, 2 }, { 0x1f680, 0x1f6ff, 2 },
+        { 0x1f900, 0x1f9ff, 2 }, { 0x20000, 0x3fffd, 2 },
     };
 
-    if (code < 0x300)
-        return 1;
-    return is_among(two, ARRAY_LEN(two), code) ? 2 : !is_among(none, ARRAY_LEN(none), code);
+    for (size_t i = 0; i < ARRAY_LEN(odd) && code >= odd[i].first; i++)
+        if (code <= odd[i].last)
+            return odd[i].places;
+    return 1;
 }
 
 size_t ctl_width(const char *s, size_t n)
@@ -203,7 +182,7 @@ size_t ctl_width(const char *s, size_t n)
     uint32_t code;
 
     for (size_t i = 0; i < n; i += len) {
-        len = next_code((const unsigned char *)s + i, n - i, &code);
+        len = next_code(s + i, n - i, &code);
         width += places(code);
     }
     return width;
@@ -211,31 +190,26 @@ size_t ctl_width(const char *s, size_t n)
 
 void ctl_pad(struct buf *b, const char *s, size_t width)
 {
-    size_t from = b->len;
+    size_t from = b->len, n;
 
     ctl_clean(b, s);
-    for (size_t n = b->failed ? width : ctl_width((const char *)b->data + from, b->len - from); n < width; n++)
+    if (b->failed)
+        return;
+    for (n = ctl_width((const char *)b->data + from, b->len - from); n < width; n++)
         buf_byte(b, ' ');
-}
-
-static unsigned code_of(const unsigned char *p, size_t n)
-{
-    return n == 1 ? p[0] : n == 2 ? (p[0] & 0x1fu) << 6 | (p[1] & 0x3fu)
-                         : (p[0] & 0xfu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
 }
 
 void ctl_clean_json(struct buf *b, const char *s, size_t n)
 {
-    const unsigned char *p = (const unsigned char *)s, *end = p + n;
+    size_t len;
+    uint32_t code;
 
-    while (p < end) {
-        size_t len = *p == '\n' || *p == '\r' || *p == '\t' ? 0 : control_len(p);
-
-        if (len > 0)
-            buf_printf(b, "\\u%04x", code_of(p, len));
+    for (size_t i = 0; i < n; i += len) {
+        len = next_code(s + i, n - i, &code);
+        if (is_control(code) && strchr("\n\r\t", (int)code) == NULL)
+            buf_printf(b, "\\u%04x", code);
         else
-            buf_byte(b, *p);
-        p += len > 0 ? len : 1;
+            buf_append(b, s + i, len);
     }
 }
 

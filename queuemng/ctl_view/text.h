@@ -1,7 +1,7 @@
 /* text.h: members of an answer as words, numbers and bars, in colours. Pure, but for one switch of the
  * process: whether there are colours. What came from the network is printed through here: characters
  * that could steer a terminal, or turn the order of the text about them (bidi), become '?', in JSON
- * \uXXXX. */
+ * \uXXXX; so does what is no UTF-8, but in JSON. */
 #ifndef SEGQ_CTL_TEXT_H
 #define SEGQ_CTL_TEXT_H
 
@@ -12,8 +12,9 @@
 #define CTL_PATH 60 /* bytes of a path in our sentences, and its end */
 /* The name up to `end`; returns what is behind that, or NULL. */
 const char *ctl_part(const char *path, char end, char name[CTL_PATH]);
-/* Members of an answer, `load.cpu` one of a member, `held.0` the first of a list; absent or of another type: "-", 0, false, so
- * that a newer or older queuemng is still shown. An empty text is "-", too; below 0 is 0. */
+/* Members of an answer, `load.cpu` one of a member, `held.0` the first of a list; absent or of
+ * another type: "-", 0, false, so that a newer or older queuemng is still shown. An empty text is
+ * "-", too; below 0 is 0. */
 const json_t *ctl_member(const json_t *o, const char *path);
 const char *ctl_str(const json_t *o, const char *path);
 uint64_t ctl_u64(const json_t *o, const char *path); /* also a sum */
@@ -42,7 +43,8 @@ void ctl_count(struct buf *b, uint64_t v); /* 1234567 as 1 234 567 */
 /* The same with "/s" behind, and 0.4 as 0.4/s. */
 void ctl_rate(struct buf *b, double per_s);
 void ctl_change(struct buf *b, double per_s); /* "+12/s", "-8/s", "0/s" */
-void ctl_moment(struct buf *b, double s); /* Unix seconds as date and time; 0, or beyond the year 9999: "-" */
+/* Unix seconds as date and time; 0, or beyond the year 9999: "-". */
+void ctl_moment(struct buf *b, double s);
 void ctl_span(struct buf *b, double s); /* seconds as "40 s", "12 min", "3.5 h", "4 days" */
 
 enum colour { COLOUR_NONE, COLOUR_BOLD, COLOUR_GOOD, COLOUR_WARN, COLOUR_BAD };

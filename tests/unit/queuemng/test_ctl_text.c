@@ -81,6 +81,9 @@ Test(ctl_text, foreign_texts_neither_steer_a_terminal_nor_turn_its_text)
     ctl_clean(&b, evil);
     cr_expect_str_eq(text(), "a?[2J?b?????\u05d0\u200d" "c");
     buf_reset(&b);
+    ctl_clean(&b, "\x9b" "2J\xe4\xb8"); /* C1 of a terminal that knows no UTF-8; half a character */
+    cr_expect_str_eq(text(), "?2J??");
+    buf_reset(&b);
     view_pretty(&b, doc);
     cr_expect_str_eq(text(), "{\n  \"message\": "
                              "\"a\\u001B[2J\\u009bb\\u202e\\u2066\\u200f\\u061c\\u2028"
@@ -162,8 +165,8 @@ Test(ctl_text, a_chinese_character_has_two_places)
     width_is(2, "\U00020000");
     width_is(2, "\U0001f600");
     width_is(1, "e\u0301");
-    width_is(3, "\xff" "a\xe4");      /* no UTF-8 */
-    width_is(2, "\xe4\xb8" "a");
+    width_is(3, "\xff" "a\xe4"); /* no UTF-8 */
+    width_is(3, "\xe4\xb8" "a"); /* "??a" */
     buf_reset(&b);
     ctl_pad(&b, "\u4e2d\u200f", 5);
     buf_byte(&b, '|');

@@ -329,7 +329,7 @@ int cmd_edit(struct ctl *c, char **argv)
     int rc;
 
     if (kind == NULL)
-        return ctl_fail(CTL_USAGE, "'%.60s' is not budget, endpoint, pool or queue", argv[0]);
+        return ctl_fail(CTL_USAGE, "'%.60s' is not budget, endpoint, pool, queue or route", argv[0]);
     now = ctl_get(c, kind->one, argv[1], &rc);
     if (now == NULL)
         return rc;

@@ -187,8 +187,8 @@ Test(ctl_text, a_sentence_has_members_in_their_formats)
 
 static void says(const char *want, const char *sentence)
 {
-    json_t *o = js("{\"zero\":0,\"one\":1,\"twelve\":12,\"yes\":true,\"no\":false,\"word\":\"up\",\"empty\":\"\",\"list\":[7],"
-                   "\"none\":[],\"of\":{\"n\":2}}");
+    json_t *o = js("{\"zero\":0,\"one\":1,\"twelve\":12,\"yes\":true,\"no\":false,\"word\":\"up\","
+                   "\"empty\":\"\",\"list\":[7],\"none\":[],\"of\":{\"n\":2}}");
 
     buf_reset(&b);
     ctl_say(&b, o, sentence);
@@ -204,9 +204,10 @@ Test(ctl_text, a_sentence_has_cases)
     says("", "{?no:a}{?yes:|b}");
     says("0|-", "{+zero:{zero=}}|{+word:{word}|-}");
     says("up, 1 thing", "{?yes:{?word=up:{word}|down}, {one=} thing{?one=1:|s}|never}");
-    says("twelve, two, nothing, other", "{?twelve=12:twelve|other}, {?of.n=2:two|other}, {?zero=0:nothing|other}, "
-                                        "{?one=12:one|other}");
-    says("other, other, three", "{?nosuch=0:nothing|other}, {?empty=0:nothing|other}, {?one+of.n=3:three|other}");
+    says("twelve, two, nothing, other",
+         "{?twelve=12:twelve|other}, {?of.n=2:two|other}, {?zero=0:nothing|other}, {?one=12:one|other}");
+    says("other, other, three",
+         "{?nosuch=0:nothing|other}, {?empty=0:nothing|other}, {?one+of.n=3:three|other}");
     says("2 things, 3", "{of.n=} thing{?of.n=1:|s}, {?one+of.n:{one+of.n=}|none}");
 }
 
@@ -266,7 +267,8 @@ Test(ctl_text, a_member_has_a_format_by_name)
 
 Test(ctl_text, nonsense_of_time_is_no_time)
 {
-    static const char o[] = "{\"never\":1e300,\"far\":1e15,\"below\":-5,\"last\":253402300799,\"then\":1000,\"ended\":999.5}";
+    static const char o[] = "{\"never\":1e300,\"far\":1e15,\"below\":-5,\"last\":253402300799,"
+                            "\"then\":1000,\"ended\":999.5}";
 
     says_of("-, -, -, -, 9999-12-31 23:59:59 UTC", o, "{never@}, {never*}, {far@}, {below@}, {last@}");
     says_of("?, ?, ?", o, "{ended:took then}, {then:took never}, {never:took then}");

@@ -88,7 +88,7 @@ if out=$(docs/site/reference.py --check "$bin" 2>&1); then ok; else no "$out"; f
 # Prose is wrapped (tests/prose.py --wrap FILE does it).
 for f in README.md README.zh-CN.md docs/*.md docs/zh/*.md CHANGELOG.md CONTRIBUTING.md proto/*.md tests/README.md deploy/*.md deploy/*/README.md clients/*/README.md; do
     [ -f "$f" ] || continue
-    if out=$(tests/prose.py "$f"); then ok; else no "longer than 100 columns, tests/prose.py --wrap: $out"; fi
+    if out=$(tests/prose.py "$f"); then ok; else no "tests/prose.py --wrap mends it: $out"; fi
 done
 
 # A header whose guard is another's is left out where both are included.

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """prose.py [--wrap] FILE... | --comments [--list]: the form of prose.
 
-FILE: prose in Markdown is at most 100 columns wide.
+FILE: prose in Markdown is at most 100 columns wide, and no blank divides two Chinese words.
 
-Says each line that is longer and could be broken, and exits with 1 if there is one. Tables, code
-blocks, headings, what a program writes (from <!-- NAME --> to <!-- end -->), and words that have
-no blank in them (long links, commands between backticks) may be longer. --wrap breaks and fills
-the paragraphs of the files.
+Says each line that is longer and could be broken, or has such a blank, and exits with 1 if there
+is one. Tables, code blocks, headings, what a program writes (from <!-- NAME --> to <!-- end -->),
+and words that have no blank in them (long links, commands between backticks) may be longer. --wrap
+breaks and fills the paragraphs of the files.
 
 --comments: comments of the product begin with a noun or an imperative verb. Counts those that begin
 with a word of WEAK (--list says where they stand), and fails if there are more than MOST. Lower
@@ -26,6 +26,8 @@ ITEM = re.compile(r"(\s*)(?:[*+-]|\d+\.) +")
 MARK = re.compile(r"(?:[*+-]|\d+\.|#+|>|\|)$|\||```|<!--")
 FIXED = re.compile(r"\s*(?:$|\||#|>|!\[|<!--|\[[^]]+\]: )")
 STOPS = "，。；：、！？）”》"
+# A line that was broken between two Chinese words and filled again has a blank there.
+SPLIT = re.compile(r"(?<=[\u4e00-\u9fff]) (?=[\u4e00-\u9fff（])")
 
 
 def width(text):
@@ -102,7 +104,7 @@ def wrap(text):
         body = lines[0][len(first):].rstrip()
         for line in lines[1:]:
             body = join(body, line.rstrip())
-        out += fill(body, first, " " * len(first))
+        out += fill(SPLIT.sub("", body), first, " " * len(first))
     return "\n".join(out)
 
 
@@ -111,6 +113,13 @@ def too_long(text):
         for i, line in enumerate(lines if prose else []):
             if width(line) > WIDTH and len(wrap(line).split("\n")) > 1:
                 yield n + i, width(line)
+
+
+def split(text):
+    for n, lines, prose in blocks(text):
+        for i, line in enumerate(lines if prose else []):
+            if SPLIT.search(line):
+                yield n + i
 
 
 def comments(text):
@@ -159,6 +168,9 @@ def main(args):
             continue
         for n, wide in too_long(text):
             print(f"{name}:{n}: {wide} columns")
+            bad = 1
+        for n in split(text):
+            print(f"{name}:{n}: a blank between two Chinese words")
             bad = 1
     return bad
 

@@ -31,6 +31,7 @@ PORT_HINT='BASE_PORT=%d make run' deploy/local.sh up --dir "$dir" --base-port "$
     --set "router.claim_keys=[{kid: shop, alg: HS256, secret_file: $(quote "$secrets/claim.key")}]" \
     --set router.rooms=login --set router.join_groups=true \
     --set router.aws_events='[{event_id: Sample, queue: login}]' --set "segment.audit_dir=${secrets%/secrets}/audit" || exit 1
+# The task below has a queue of its own: the pages' examples (images) find theirs as they are printed.
 url=http://127.0.0.1:$((port + 10))
 admin=http://127.0.0.1:$((port + 1))
 cat <<EOT
@@ -50,8 +51,9 @@ segq is running. Two routers: $url and http://127.0.0.1:$((port + 11))
   the queue       curl -s $url/v1/queues/login
   in one go       t=\$(curl -s -X POST $url/v1/queues/login/tickets | sed 's/.*"token": *"\([^"]*\)".*/\1/'); curl -s $url/v1/tickets/\$t
 
-  submit a task   curl -s -X POST $url/v1/queues/images/tasks -H "Authorization: Bearer \$(cat $dir/secrets/task.token)" -d '{"payload":"a cat"}'
-  take it         curl -s -X POST $url/v1/queues/images/tasks/take -H "Authorization: Bearer \$(cat $dir/secrets/task.token)" -d '{"n":1}'
+  submit a task   curl -s -X POST $url/v1/queues/hello/tasks -H "Authorization: Bearer \$(cat $dir/secrets/task.token)" -d '{"payload":"a cat"}'
+  take it         curl -s -X POST $url/v1/queues/hello/tasks/take -H "Authorization: Bearer \$(cat $dir/secrets/task.token)" -d '{"n":1}'
+  it is done      curl -s -X POST $url/v1/tasks/TASK/ack -H "Authorization: Bearer \$(cat $dir/secrets/task.token)" -d '{"lease_id":"LEASE"}'
   a million       make demo-tasks
   10 000 calls    make demo-calls (to a target that bears 300 a second, on a page)
   model servers   make demo-gpu   (three, 200 tenants before them, one floods; on a page)

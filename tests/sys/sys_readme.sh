@@ -97,11 +97,18 @@ said "  with a pass, too" '^eyJ[A-Za-z0-9_.-]+$'
 
 # ---- requests that wait
 page=docs/requests.md
+# What `make run` says to type, as it stands: what it leaves in line is not in the way of the pages.
+printed() { sed -n "s/^  $1  *//p" "$DIR/run.log"; }
+eval "$(printed 'submit a task')" >"$DIR/out"
+said "make run says how to submit a task" '"state":"waiting"'
 type_in "a task's life, typed" "# Requests that wait"
 said "its delay runs" '"state":"scheduled"'
 said "a worker has it" '"payload":{"prompt":"a cat"}'
 said "it is done" '"state":"succeeded"'
 said "its result" '\{"url":"cat.png"\}$'
+eval "$(printed 'take it')" >"$DIR/hello"
+eval "$(printed 'it is done' | sed "s/TASK/$(jq -r '.tasks[0].task' "$DIR/hello")/; s/LEASE/$(jq -r '.tasks[0].lease_id' "$DIR/hello")/")" >"$DIR/out"
+said "and how to take it, and that it is done" '"state":"succeeded"'
 task_call() { http -H "Authorization: Bearer $(task_token)" -d "$2" "$R$1"; } # PATH BODY
 task_call /v1/queues/images/tasks '{"payload":1}' >"$DIR/out"
 task_call /v1/queues/images/tasks/take '{"lease":"1m","wait":"5s"}' >"$DIR/taken2"

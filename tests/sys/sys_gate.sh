@@ -87,6 +87,8 @@ programs() { # gate
     check_eq "$1: where the room is, with a way back to its page" \
         "$(told x-segq-location) $(jq -r '"\(.location) \(.status) \(.code)"' "$DIR/body")" \
         "/q/login?return=/shop%3Fa%3D1 /q/login?return=/shop%3Fa%3D1 401 pass_invalid"
+    check_eq "$1: so is one that asks for a file" \
+        "$(ACCEPT='Accept: */*' ask -o /dev/null -w '%{http_code} %{content_type}' /app.js)" "401 application/problem+json"
     check "$1: when to ask again" test "$(told retry-after)" -gt 0
     check_eq "$1: and that nobody keeps this" "$(told cache-control)" no-store
     check_eq "$1: POST, PUT, a script that wants HTML, one that says nothing" \

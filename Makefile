@@ -222,6 +222,9 @@ demo-gpu: deps
 ## make demo-regions three regions on this machine, an ocean between them; one goes under (root, or namespaces)
 demo-regions: deps-test
 	$(MAKE) -j$(JOBS) bins
+	@echo 'Three regions on this machine, 80 to 150 ms apart, one way: eu has the manager (m0), a segment node'
+	@echo '(s0) and a router (r0), us has s1 and r1, ap has r2. One is away, deaf, gone for ever. A line says each'
+	@echo 'thing that is looked at; times of answers want a quiet machine, all else holds on a busy one, too.'
 	@bash tests/chaos/F64_regions.sh $(B)/bin || test $$? = 77
 ## make gate         nginx with a small site behind it, in front of which the room of `make run` is
 gate: deps

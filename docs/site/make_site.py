@@ -86,6 +86,13 @@ def with_mentions(page, body, known):
                    for i, p in enumerate(parts))
 
 
+def without_seams(body):
+    """A browser makes a blank of a line's end, which Chinese does not have."""
+    seam = r"(?<=[，。；：、！？）”》])\n(?=[^<\s]|<(?:code|a|strong|em)\b)|(?<=[\u4e00-\u9fff])\n(?=[\u4e00-\u9fff（“])"
+    parts = re.split(r"(<pre>.*?</pre>)", body, flags=re.S)
+    return "".join(p if i % 2 else re.sub(seam, "", p) for i, p in enumerate(parts))
+
+
 def navigation(page, lang):
     text = pages.text_of(STARTS[lang])
     body = to_html(text[text.index(LIST[lang]) + len(LIST[lang]):])
@@ -108,7 +115,7 @@ def whole(page, known, files):
     lang = language(page)
     text = pages.text_of(page)
     title = re.search(r"^# (.*)$", text, re.M).group(1)
-    body = with_links(page, with_names(to_html(text)), files)
+    body = with_links(page, with_names(without_seams(to_html(text))), files)
     body = body.replace(f"<code>{EXPLORER}</code>", f'<a href="{relative(page, EXPLORER)}">{EXPLORER}</a>')
     body = with_mentions(page, body, known).replace("<table>", '<div class="wide"><table>')
     body = body.replace("</table>", "</table></div>")

@@ -128,6 +128,11 @@ class Site(unittest.TestCase):
         self.assertIn('<a href="../game.html">English</a>', text)
         self.assertIn('href="../site/site.css"', text)
 
+    def test_chinese_has_no_blanks_where_lines_end(self):
+        with open(os.path.join(self.folder.name, "docs/zh/game.html"), encoding="utf-8") as f:
+            text = re.sub(r"<pre.*?</pre>", "", f.read(), flags=re.S)
+        self.assertEqual(re.findall(r".[，。；：、]\n[^<\s].|[\u4e00-\u9fff]\n[\u4e00-\u9fff]", text), [])
+
 
 class Size(unittest.TestCase):
     def test_the_readme_is_short(self):

@@ -79,7 +79,7 @@ function sizes() {
 function tops() {
   const come = Math.max(...what.come.map(c => most(values(c)))), limit = what.limit ? most(values(what.limit)) : 0;
   const peak = data.step_ms > 2000 ? most(values('waiting_max')) : 0;
-  return [nice(Math.max(most(values('waiting')), peak, 10)), nice(!come || limit <= 4 * come ? Math.max(come, limit) : come), what === POOL ? nice(most(values('wait_p99_ms'))) : 0];
+  return [nice(Math.max(most(values('waiting')), peak, 10)), nice(!come || limit <= 4 * come ? Math.max(come, limit) : come), what === POOL ? nice(Math.max(most(values('wait_p99_ms')), 10)) : 0];
 }
 
 const frame = () => {

@@ -120,6 +120,8 @@ async function empty() {
     await manager('PUT', 'pools/' + encodeURIComponent(match), { match, key: { max_concurrent: 2 }, retry: { min: '1s', max: '1s' } });
   await claimUntil('pools appear by themselves', async () => await page.locator('#tp tbody tr').count() === 3);
   await claimUntil('the first is shown', async () => (await page.locator('#tp-name').innerText()).length > 0);
+  const marks = () => page.locator('#tp-graph #g-svg text').evaluateAll(all => all.filter(e => e.getAttribute('text-anchor') === 'end').map(e => e.textContent));
+  await claimUntil('no mark of an axis stands twice, also where nothing has waited yet', async () => (await marks()).join() === '0,5,10,0,0.5/s,1/s,0 ms,5 ms,10 ms');
   await k.shot(page, 'tasks-idle');
   await c.close();
 }

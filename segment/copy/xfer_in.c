@@ -143,6 +143,7 @@ static const char *take_subjects(struct xfer_in *x, const struct msg_copy_extra 
             return "subject damaged";
         if (subjects_add(&x->subjects, &s) < 0)
             return "out of memory";
+        x->text_bytes += XFER_RECORD + s.len;
     }
     return NULL;
 }
@@ -164,6 +165,7 @@ static const char *take_contacts(struct xfer_in *x, const struct msg_copy_extra 
             return "contact damaged";
         if (contacts_put(&x->contacts, &c) < 0)
             return "out of memory";
+        x->text_bytes += XFER_RECORD + c.n;
     }
     return NULL;
 }
@@ -278,21 +280,52 @@ const char *xfer_in_msg(struct xfer_in *x, const struct msg *m, struct contents 
 
 /* ---- commit ---------------------------------------------------------------------- */
 
-static int reserve(struct xfer_in *x, struct contents *b)
+/* All subjects and contacts come together in the longer tables: a drain's target has none of its own, and
+ * a million that came need not be looked at again. They may stay there if a later one fails: the tickets
+ * of the two do not clash. */
+static int gather(struct xfer_in *x, struct contents *b)
 {
-    uint32_t i = 0;
     const struct subject *s;
 
-    if (sessions_reserve(&b->released, x->n_recs) < 0 ||
-        reloc_list_reserve(&b->relocs, x->relocs.n) < 0 ||
-        contacts_put_all(&b->contacts, &x->contacts) < 0)
+    if (x->with_own || (uint64_t)x->subjects.n + x->contacts.n >
+                           (uint64_t)b->subjects.n + b->contacts.n) {
+        x->with_own = true;
+        if (contacts_put_all(&x->contacts, &b->contacts) < 0)
+            return SQ_ENOMEM;
+        return subjects_gather(&x->subjects, &b->subjects);
+    }
+    if (contacts_put_all(&b->contacts, &x->contacts) < 0)
         return SQ_ENOMEM;
-    /* Subjects and contacts may stay if a later one fails: their tickets do not clash with ours. */
-    while ((s = subjects_next(&x->subjects, &i)) != NULL)
+    for (uint32_t i = 0; (s = subjects_next(&x->subjects, &i)) != NULL;)
         if (subjects_by_ticket(&b->subjects, s->id) == NULL &&
             subjects_add(&b->subjects, s) < 0)
             return SQ_ENOMEM;
     return 0;
+}
+
+bool xfer_in_people(struct xfer_in *x, struct contents *b)
+{
+    bool swapped = x->with_own;
+
+    if (swapped) {
+        struct contacts was = b->contacts;
+
+        subjects_swap(&x->subjects, &b->subjects);
+        b->contacts = x->contacts;
+        x->contacts = was;
+    }
+    x->subjects.watch = (struct subject_watch){ 0 }; /* all of them are in b */
+    subjects_fini(&x->subjects);
+    contacts_fini(&x->contacts);
+    return swapped;
+}
+
+static int reserve(struct xfer_in *x, struct contents *b)
+{
+    if (sessions_reserve(&b->released, x->n_recs) < 0 ||
+        reloc_list_reserve(&b->relocs, x->relocs.n) < 0)
+        return SQ_ENOMEM;
+    return gather(x, b);
 }
 
 /* Rounded up, never less than XFER_MIN_LEFT_MS, never beyond the horizon. */
@@ -305,8 +338,8 @@ static uint8_t deadline(const struct xfer_in *x, const struct xfer_time *tm, uin
 }
 
 /* The deadlines of a block's living, one behind the other; how many. */
-static uint32_t gather(const struct block *k, const uint8_t due[256],
-                       uint8_t out[BLOCK_SLOTS])
+static uint32_t deadlines(const struct block *k, const uint8_t due[256],
+                          uint8_t out[BLOCK_SLOTS])
 {
     uint32_t n = 0;
 
@@ -325,7 +358,7 @@ static int append_all(struct xfer_in *x, struct contents *b, const struct xfer_t
         due[left] = deadline(x, tm, (uint8_t)left);
     for (uint32_t i = 0; i < x->n_blocks; i++)
         if (x->stage[i] != NULL &&
-            segq_append_many(&b->q, v, gather(x->stage[i], due, v)) < 0)
+            segq_append_many(&b->q, v, deadlines(x->stage[i], due, v)) < 0)
             return SQ_ENOMEM; /* cannot be: reserved */
     return 0;
 }
@@ -355,13 +388,10 @@ static void add_session(struct contents *b, const struct session_rec *v,
 
 uint64_t xfer_in_records(const struct xfer_in *x)
 {
-    uint64_t n = x->contacts.bytes + (uint64_t)x->contacts.n * XFER_RECORD;
-    const struct subject *s;
+    uint64_t n = x->text_bytes;
 
     for (uint32_t i = 0; i < x->relocs.n; i++)
         n += x->relocs.v[i]->bits / 8 + XFER_RECORD;
-    for (uint32_t i = 0; (s = subjects_next(&x->subjects, &i)) != NULL;)
-        n += XFER_RECORD + s->len;
     return n + 3ull * XFER_RECORD * x->n_recs;
 }
 

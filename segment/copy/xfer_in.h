@@ -20,6 +20,8 @@ struct xfer_in {
     struct reloc *self;       /* ref into relocs */
     struct subjects subjects; /* owned */
     struct contacts contacts; /* owned */
+    uint64_t text_bytes; /* bytes of their records, at most */
+    bool with_own; /* the target's own subjects and contacts are among them: xfer_in_people() */
 };
 
 void xfer_in_init(struct xfer_in *x, uint64_t move, seg_id from, seg_id to,
@@ -30,9 +32,12 @@ void xfer_in_fini(struct xfer_in *x);
 const char *xfer_in_msg(struct xfer_in *x, const struct msg *m, struct contents *b);
 /* Bytes of records that its commit writes, at most. */
 uint64_t xfer_in_records(const struct xfer_in *x);
-/* 0: the tickets are b's; the tables are in b->relocs with host == NULL. SQ_ENOMEM:
- * nothing has changed; try again. */
+/* 0: the tickets are b's; the tables are in b->relocs with host == NULL. The caller writes it down, then
+ * calls xfer_in_people(). SQ_ENOMEM: nothing has changed; try again. */
 SQ_CHECK int xfer_in_commit(struct xfer_in *x, struct contents *b, const struct xfer_time *tm,
                             uint32_t pass_ttl_s);
+/* The end of a commit: subjects and contacts are in b, and none in x. True: the order in which b has its
+ * subjects is another one. */
+bool xfer_in_people(struct xfer_in *x, struct contents *b);
 
 #endif

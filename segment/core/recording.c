@@ -267,8 +267,10 @@ void segtab_log_absorbed(struct segtab *t, const struct seg *g, const struct xfe
         segtab_log_used(t, g, id, x->rec[i].used);
     }
     for (uint32_t i = 0; (s = subjects_next(&x->subjects, &i)) != NULL;)
-        segtab_log_subject(t, g, s);
+        if (!x->with_own || subjects_by_ticket(&g->b.subjects, s->id) == NULL)
+            segtab_log_subject(t, g, s);
     for (uint32_t i = 0; (c = contacts_next(&x->contacts, &i)) != NULL;)
-        segtab_log_contact(t, g, JREC_CONTACT, c);
+        if (!x->with_own || contacts_find(&g->b.contacts, c->id) == NULL)
+            segtab_log_contact(t, g, JREC_CONTACT, c);
     segtab_log_set(t, JREC_ABSORBED, g->b.id, x->waiting);
 }

@@ -292,6 +292,15 @@ struct move {
     };
 };
 
+struct past { /* people of a segment or a copy that is gone; segment/directory/past.h */
+    struct list_node node; /* in segtab.pasts */
+    struct segtab *tab;    /* ref */
+    queue_id queue;
+    struct subjects subjects; /* owned */
+    struct contacts contacts; /* owned */
+    uint32_t at_subject, at_contact; /* records before have ended */
+};
+
 struct peer {
     peer_no no;
     uint8_t role;
@@ -323,6 +332,7 @@ struct segtab {
     uint64_t names_version; /* grows with each change of `locations` */
     struct map queues; /* queue_id -> struct queue * */
     struct list segs, dirty, active, moves;
+    struct list pasts; /* owned */
     uint64_t absorbed; /* bytes of records of the moves that were committed here since the last tick, at most */
     struct moved *moved; /* owned ring, allocated at the first need */
     uint32_t n_moved;    /* ever */

@@ -104,6 +104,15 @@ static void say_more(struct segtab *t, uint16_t i)
     m->said_ms = t->now.now_ms;
 }
 
+void segtab_dir_anew(struct segtab *t)
+{
+    struct dirs *d = &t->dir;
+
+    for (uint32_t i = 0; dirs_on(d) && i < d->n; i++)
+        if (i != d->self && d->m[i].state == DIR_SAYING)
+            dir_say_begin(t, (uint16_t)i);
+}
+
 /* The answer to an echo. */
 static void heard(struct segtab *t, uint16_t i, uint64_t number)
 {

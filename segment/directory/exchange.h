@@ -14,6 +14,8 @@ void dir_silence(struct segtab *t, uint16_t i);
 void dir_say_begin(struct segtab *t, uint16_t i);
 /* to our own share. */
 void dir_say_self_all(struct segtab *t);
+/* A segment has its subjects in another order: members that are amid being told hear all anew. */
+void segtab_dir_anew(struct segtab *t);
 /* Tells the members of the subjects of a move whose copy is whole. They must have heard of them
  * before the commit: each subject is known to be here before it has left the source. False:
  * some member has no link. */

@@ -44,12 +44,13 @@ bool dir_holds(const struct segtab *t, uint64_t hash)
     return move_holds(t, hash);
 }
 
-/* The same for one whose queue is known: no other can have it. */
-static bool queue_holds(const struct segtab *t, const struct queue *q, uint64_t hash)
+/* No other queue can have it. */
+bool dir_queue_holds(const struct segtab *t, const struct queue *q, uint64_t hash)
 {
-    each_queue_seg (q, g)
-        if (subjects_has(&g->b.subjects, hash))
-            return true;
+    if (q != NULL)
+        each_queue_seg (q, g)
+            if (subjects_has(&g->b.subjects, hash))
+                return true;
     return move_holds(t, hash);
 }
 
@@ -115,7 +116,7 @@ static void changed(const struct seg *g, const struct subject *x, bool here)
     struct segtab *t = g->tab;
     struct dir_row r = dir_row_of(t, x);
 
-    if (dirs_on(&t->dir) && (here || !queue_holds(t, g->queue, x->hash)))
+    if (dirs_on(&t->dir) && (here || !dir_queue_holds(t, g->queue, x->hash)))
         dir_say(t, dir_owner(&t->dir, x->hash), here ? DIR_PUT : DIR_FREE, &r);
 }
 

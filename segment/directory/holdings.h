@@ -17,6 +17,8 @@ void dir_say(struct segtab *t, uint16_t owner, enum dir_ask what, const struct d
 void dir_forget_said(struct dir_member *m);
 /* Has this subject a ticket here, or in a copy that is arriving? */
 bool dir_holds(const struct segtab *t, uint64_t hash);
+/* The same for one whose queue is known; NULL: it has no segment here. */
+bool dir_queue_holds(const struct segtab *t, const struct queue *q, uint64_t hash);
 struct dir_row dir_row_of(const struct segtab *t, const struct subject *x);
 /* From now on the directory hears of each subject that comes to the segment, or goes. */
 void segtab_dir_watch(struct seg *g);

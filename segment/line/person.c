@@ -36,6 +36,42 @@ void subjects_fini(struct subjects *s)
     free(was.v);
 }
 
+bool subjects_end(struct subjects *s, uint32_t *at, uint32_t n)
+{
+    uint32_t end = s->cap - *at > n ? *at + n : s->cap;
+
+    assert(*at <= s->cap);
+    ticket_idx_fini(&s->by_ticket);
+    map_fini(&s->by_hash);
+    for (; *at < end; ++*at) {
+        struct subject *x = &s->v[*at];
+
+        if (x->text == NULL)
+            continue;
+        told(s, x, false);
+        free(x->text);
+        x->text = NULL;
+        s->n--;
+    }
+    if (*at < s->cap)
+        return true;
+    assert(s->n == 0);
+    s->cap = 0; /* nothing is left to be looked at */
+    subjects_fini(s);
+    return false;
+}
+
+void subjects_swap(struct subjects *a, struct subjects *b)
+{
+    struct subjects was = *a;
+    struct subject_watch watch = b->watch;
+
+    *a = *b;
+    a->watch = was.watch;
+    *b = was;
+    b->watch = watch;
+}
+
 static int reserve_subject(struct subjects *s)
 {
     uint64_t want = s->n + 1ull, cap = s->cap < 16 ? 16 : s->cap * 3ull / 2;
@@ -84,6 +120,20 @@ int subjects_add(struct subjects *s, const struct subject *x)
     ticket_idx_put(&s->by_ticket, s->v, i);
     told(s, &s->v[i], true);
     return 0;
+}
+
+int subjects_gather(struct subjects *s, const struct subjects *from)
+{
+    struct subject_watch watch = s->watch;
+    const struct subject *x;
+    int rc = 0;
+
+    s->watch = (struct subject_watch){ 0 };
+    for (uint32_t i = 0; rc == 0 && (x = subjects_next(from, &i)) != NULL;)
+        if (subjects_by_ticket(s, x->id) == NULL)
+            rc = subjects_add(s, x);
+    s->watch = watch;
+    return rc;
 }
 
 bool subjects_has(const struct subjects *s, uint64_t hash)
@@ -167,6 +217,24 @@ void contacts_fini(struct contacts *s)
     free(s->v);
     ticket_idx_fini(&s->by_ticket);
     contacts_init(s);
+}
+
+bool contacts_end(struct contacts *s, uint32_t *at, uint32_t n)
+{
+    uint32_t end = s->cap - *at > n ? *at + n : s->cap;
+
+    assert(*at <= s->cap);
+    ticket_idx_fini(&s->by_ticket);
+    for (; *at < end; ++*at) {
+        if (s->v[*at].id.seg != 0)
+            free(s->v[*at].sealed);
+        s->v[*at] = (struct contact){ 0 };
+    }
+    if (*at < s->cap)
+        return true;
+    s->cap = 0;
+    contacts_fini(s);
+    return false;
 }
 
 static int reserve_contact(struct contacts *s)

@@ -45,6 +45,13 @@ struct subjects {
 
 void subjects_init(struct subjects *s);
 void subjects_fini(struct subjects *s); /* empty, as after init; the watch stays */
+/* Ends a table in which nothing is looked up any more, n records at a time, from *at (0 at first) on.
+ * False: that was the last, and it is as after subjects_fini(). */
+bool subjects_end(struct subjects *s, uint32_t *at, uint32_t n);
+/* Takes copies of all that are in the other table and not in s; the watch hears of none of them.
+ * SQ_ENOMEM: some of them are there. */
+SQ_CHECK int subjects_gather(struct subjects *s, const struct subjects *from);
+void subjects_swap(struct subjects *a, struct subjects *b); /* each keeps its watch */
 /* 0 or SQ_ENOMEM (nothing has changed). x->text is copied. */
 SQ_CHECK int subjects_add(struct subjects *s, const struct subject *x);
 bool subjects_has(const struct subjects *s, uint64_t hash);
@@ -88,9 +95,10 @@ struct contacts {
 
 void contacts_init(struct contacts *s);
 void contacts_fini(struct contacts *s); /* empty, as after init */
+bool contacts_end(struct contacts *s, uint32_t *at, uint32_t n); /* as subjects_end() */
 /* 0 or SQ_ENOMEM (nothing has changed). x->sealed is copied; one of the same ticket is replaced. */
 SQ_CHECK int contacts_put(struct contacts *s, const struct contact *x);
-/* The same with all of another table; SQ_ENOMEM: some of them. */
+/* The same with all of another table; SQ_ENOMEM: some of them are there. */
 SQ_CHECK int contacts_put_all(struct contacts *s, const struct contacts *from);
 struct contact *contacts_find_known(const struct contacts *s, struct ticket_id id);
 /* NULL: this ticket has none. Most lines have none at all. */

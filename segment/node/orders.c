@@ -14,6 +14,7 @@
 #include "segment/core/state.h"
 #include "segment/directory/holdings.h"
 #include "segment/directory/members.h"
+#include "segment/directory/past.h"
 #include "segment/node/report.h"
 #include "segment/tickets/credit.h"
 #include "segment/tickets/draw.h"
@@ -386,6 +387,7 @@ static void order_seg_remove(struct segtab *t, peer_no from,
 
     if (g != NULL && (empty || m->force)) {
         removed(t, g, "the segment is removed", out);
+        segtab_past(t, g->queue, &g->b.subjects, &g->b.contacts);
         segtab_seg_free(t, g);
     }
     segtab_report_one(t, m->seg, from, out);

@@ -17,6 +17,7 @@
 #include "segment/directory/exchange.h"
 #include "segment/directory/members.h"
 #include "segment/directory/parked.h"
+#include "segment/directory/past.h"
 #include "segment/node/orders.h"
 #include "segment/node/report.h"
 #include "segment/replica/listeners.h"
@@ -53,6 +54,7 @@ struct segtab *segtab_new(const struct segtab_opts *o)
     list_init(&t->dirty);
     list_init(&t->active);
     list_init(&t->moves);
+    list_init(&t->pasts);
     list_init(&t->replica.names);
     map_init(&t->replica.by_name, 0);
     dirs_init(&t->dir);
@@ -82,6 +84,7 @@ void segtab_free(struct segtab *t)
     outbox_fini(&t->loop[0]);
     outbox_fini(&t->loop[1]);
     segtab_stage_free(t);
+    segtab_past_free(t);
     block_pool_fini(&t->pool);
     free(t->moved);
     free(t->peers);
@@ -170,6 +173,7 @@ static void tick(struct segtab *t, struct outbox *out)
     settle_dirty(t);
     segtab_dir_tick(t);
     segtab_moves_tick(t, out);
+    segtab_past_tick(t);
     segtab_passes_flush(t, out);
     if (t->now.now_ms - t->report_ms >= SEGTAB_REPORT_MS)
         segtab_report_changes(t, out);

@@ -24,7 +24,9 @@
 #include "segment/core/location.h"
 #include "segment/core/recording.h"
 #include "segment/core/segment.h"
+#include "segment/directory/exchange.h"
 #include "segment/directory/holdings.h"
+#include "segment/directory/past.h"
 #include "segment/tickets/passes.h"
 #include "segment/tickets/timeouts.h"
 
@@ -143,6 +145,7 @@ void segtab_move_free(struct segtab *t, struct move *v)
     t->replica.now = true;
     segtab_touch(t, v->seg);
     if (v->side == MOVE_SIDE_IN) {
+        segtab_past(t, v->seg->queue, &v->in.subjects, &v->in.contacts);
         xfer_in_fini(&v->in);
         segq_unreserve(&v->seg->b.q);
         v->seg->in = NULL;
@@ -290,6 +293,8 @@ static bool commit_in(struct segtab *t, struct move *v, uint64_t records, struct
         return false;
     }
     segtab_log_absorbed(t, g, &v->in);
+    if (xfer_in_people(&v->in, &g->b))
+        segtab_dir_anew(t);
     adopt_relocs(t, g);
     segtab_passes_moved(t, g, &v->in);
     /* The source's tickets must not be shown a larger position than before. (Of one whose
@@ -333,6 +338,7 @@ static void drop_source(struct segtab *t, struct seg *g, seg_id to)
     }
     if (segtab_seg(t, g->b.id) == g)
         move_home(t, g->b.id, to);
+    segtab_past(t, g->queue, &g->b.subjects, &g->b.contacts);
     segtab_seg_free(t, g);
 }
 

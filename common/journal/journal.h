@@ -13,7 +13,7 @@
  *
  * Each user has a folder, a name, a format and record types of its own:
  *   a segment node       segment/service/journal.c } keeper.h: promises of room, snapshots in
- *   a task node          task/service/keeping.c    } slices, a turn that is given up
+ *   a task node          task/service/journal.c    } slices, a turn that is given up
  *   the manager's store  queuemng/store/store_file.c: one snapshot at once, mode `fsync`
  * Nothing is ever read back in service (but for journal_again), and a snapshot writes the whole
  * state: so bodies of tasks are in files of their own (task/bodies), and their places in records.

@@ -1,4 +1,5 @@
-/* rpc.h: authenticated, encrypted channels between our own processes. Shell over frame.h, tls.h.
+/* rpc.h: authenticated, encrypted channels between our own processes. Shell over
+ * rpc_link.h, tls.h.
  *
  * TLS first, if it is not off: with a key that comes from the link key, or with certificates. The
  * first byte of a connection says whether it is TLS (a plain hello never begins with 0x16), so one

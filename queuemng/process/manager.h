@@ -122,7 +122,7 @@ struct mng_service {
     struct blame blame;    /* peers whose messages did it again and again */
     struct mng *mng;
     struct monitor *monitor;
-    struct hosts hosts;    /* for names of targets; service/names.h */
+    struct hosts hosts;    /* for names of targets; service/service.c */
     struct list names;     /* questions for them */
     struct ev_timer *tick;
     msec_t tick_ms; /* when the next one is due */
@@ -190,7 +190,8 @@ void mng_defer(struct mng_service *s, struct admin_ans *a, uint64_t need);
 void mng_deferred_send(struct mng_service *s); /* whose changes are stored now */
 void mng_deferred_fail(struct mng_service *s);    /* all: 503, the outcome is unknown */
 
-/* Is this manager well? For /healthz, and for the dashboard: struct admin_opts.healthy; ctx: struct mng_service. why: what is wrong, if it is not. */
+/* Is this manager well? For /healthz, and for the dashboard: struct admin_opts.healthy; ctx: struct
+ * mng_service. why: what is wrong, if it is not. */
 bool mng_healthy(void *ctx, struct buf *why);
 
 #endif

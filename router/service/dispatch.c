@@ -52,7 +52,7 @@ static const uint8_t budget_of[] = {
     [API_PAGE] = LIMIT_NKINDS,       [API_WORDS] = LIMIT_POLL,
     [API_FORM] = LIMIT_NKINDS,       [API_UNFORM] = LIMIT_POLL,
     [API_WORKER] = LIMIT_POLL,
-    [API_TASKS] = LIMIT_NKINDS,      [API_TASK] = LIMIT_NKINDS, /* tasking/request.c */
+    [API_TASKS] = LIMIT_NKINDS,      [API_TASK] = LIMIT_NKINDS, /* task_requests/request.c */
     [API_PERMIT] = LIMIT_JOIN,       [API_PERMIT_ONE] = LIMIT_POLL,
     [API_CALL] = LIMIT_NKINDS,       [API_SCHEDULES] = LIMIT_NKINDS,
     [API_PLACES] = LIMIT_JOIN,       [API_PLACE_GROUP] = LIMIT_POLL,

@@ -1,5 +1,5 @@
 /* estimates.h: the operator's own service for the waits of a pool's queues: which queue it is to be asked
- * about, and what it has said (eta_line.h). Of one partition. Pure; in no record: after a restart or a move
+ * about, and what it has said. Of one partition. Pure; in no record: after a restart or a move
  * it is asked anew.
  *
  * Who asks is the node that has the queue's partition: it alone knows the line, and gives the answers. A queue

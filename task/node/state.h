@@ -190,7 +190,7 @@ struct tasktab {
     struct buf chunk; /* bytes of the copy at hand */
     struct taken_row rows[TASK_ROWS_MAX]; /* rows of the answer at hand */
     struct list openings; /* list of struct opening_part */
-    struct list levels;   /* levels of endpoints that no manager has told yet (calls/levels.h) */
+    struct list levels;   /* levels of endpoints that no manager has told yet (calls/endpoint.h) */
     uint32_t copy_part; /* the walk of tasktab_copy_bodies(): partition, */
     task_slot copy_slot; /* and slot in it */
     uint32_t snap_next; /* the partition that the snapshot writes next */

@@ -1,5 +1,5 @@
-/* The line that a shadow queue would have: the row of buckets (policy/shadow.h) beside a plain list of
- * everybody, and a queue that lets everybody in while it is played (release/shadow.h). */
+/* The line that a shadow queue would have (release/shadow.h): the row of buckets beside a plain list of
+ * everybody, and a queue that lets everybody in while it is played. */
 #include "tests/lib/mngrig.h"
 
 #include "queuemng/release/shadow.h"

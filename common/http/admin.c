@@ -6,9 +6,6 @@
  * keeps a token from being guessed is its length. Answers that are not read are bounded, too: of all
  * connections together, as operators are few. */
 #include "common/http/admin.h"
-#include "common/base/json.h"
-#include "common/http/http.h"
-#include "common/http/request_headers.h"
 
 #include <assert.h>
 #include <sodium.h>
@@ -16,10 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/json.h"
 #include "common/base/list.h"
 #include "common/base/log.h"
 #include "common/base/metrics.h"
+#include "common/http/http.h"
 #include "common/http/httpd.h"
+#include "common/http/request_headers.h"
 #include "common/net/net.h"
 #include "common/net/tls_server.h"
 

@@ -21,6 +21,8 @@
 
 #include "common/base/base.h"
 
+/* ---- time zones ---------------------------------------------------------------------- */
+
 /* Time zones: how far their clocks are ahead of UTC at a moment. The owner chooses where that comes
  * from (common/recur/zones.c: the system's zone files). */
 #define ZONE_NAME_MAX 63 /* "America/Argentina/ComodRivadavia" has 32 */
@@ -42,6 +44,8 @@ bool zone_name_ok(const char *name);
 /* False: it is not known here. */
 SQ_CHECK bool zone_offset(const struct zone *z, int64_t at_s, int32_t *offset_s);
 
+/* ---- expressions --------------------------------------------------------------------- */
+
 #define CRON_TEXT_MAX 255
 #define CRON_NEVER    INT64_MAX
 
@@ -61,6 +65,8 @@ struct cron_error {
 SQ_CHECK bool cron_read(struct cron *c, const char *text, struct cron_error *e);
 /* The first moment after `after_s`; CRON_NEVER: none, or the zone is not known here. */
 int64_t cron_next(const struct cron *c, const struct zone *z, int64_t after_s);
+
+/* ---- dates --------------------------------------------------------------------------- */
 
 /* Dates: days since 1970-01-01, and dates of the proleptic Gregorian calendar. Years count
  * from March, so that a leap day is their last (H. Hinnant, "chrono-Compatible Low-Level Date
@@ -85,6 +91,8 @@ static inline int64_t day_of_date(int64_t y, int64_t m, int64_t d)
 
     return era * 146097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719468;
 }
+
+/* ---- ticks of a schedule ------------------------------------------------------------- */
 
 /* A schedule's ticks: the moments at which it makes a task, those that are due, and what
  * is made up for after a stop.

@@ -1,5 +1,6 @@
 /* submission.h: what a submission carries, as its body says (body.h), and the row that it becomes, wherever it
- * comes in: at a router, as a task behind a task, or as the task of a schedule; calls among them. Pure. */
+ * comes in: at a router, as a task behind a task, or as the task of a schedule; calls among them; and
+ * definitions of schedules. Pure. */
 #ifndef SEGQ_SUBMIT_SUBMISSION_H
 #define SEGQ_SUBMIT_SUBMISSION_H
 
@@ -9,6 +10,8 @@
 #include "common/submit/body.h"
 #include "common/task/rules.h"
 #include "common/wire/msg.h"
+
+/* ---- calls --------------------------------------------------------------------------- */
 
 /* Tasks that are calls to an endpoint: the call form (common/task/call.h) of what a
  * caller says in JSON, or of a request that is to be passed on as it is. */
@@ -31,6 +34,8 @@ enum { CALLBACK_NO_AUTH = 1, CALLBACK_NO_IDEM = 2 };
  * slash on, with its query. */
 SQ_CHECK bool callback_of_request(struct buf *form, const struct http_req *q, struct slice path,
                                   unsigned drops, struct body_error *e);
+
+/* ---- what a submission carries ------------------------------------------------------- */
 
 #define SUBMIT_MEMBERS                                                                       \
     (CALL_MEMBERS | WITH(PAYLOAD) | WITH(KEY) | WITH(DELAY) | WITH(AT) | WITH(PRIORITY) |    \
@@ -55,6 +60,8 @@ const char *submit_units(const struct cost_rule *r, struct slice body, uint64_t 
 /* The meaning of "another payload" of a call: every router says the same, in every release. */
 uint64_t submit_digest_of_call(struct slice form);
 uint64_t submit_digest(struct slice bytes, bool is_call);
+
+/* ---- schedules ----------------------------------------------------------------------- */
 
 /* A schedule's definition in a body, whether a router or the manager has it.
  *
@@ -89,8 +96,8 @@ SQ_CHECK bool schedule_body_read(struct schedule_body *b, struct slice text, uin
 /* All of a definition that is no text, but for its task. */
 void schedule_numbers(struct msg_task_schedule *m, const struct schedule_body *b);
 
-/* By which an operator's change of a definition, which was read as this text, is refused if somebody else has changed it
- * meanwhile: above SCHEDULE_ABSENT, and a whole number that browsers can count. */
+/* By which an operator's change of a definition, which was read as this text, is refused if somebody
+ * else has changed it meanwhile: above SCHEDULE_ABSENT, and a whole number that browsers can count. */
 uint64_t schedule_version(const void *text, size_t n);
 
 #endif

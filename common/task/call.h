@@ -1,8 +1,8 @@
 /* call.h: the call form: the HTTP request that a task of an endpoint is, as it is kept and sent;
  * and which requests may be made: what a caller cannot say, since it would be another request to
  * the target than the one that it seems (another path, length, host, or a header of ours). Pure.
- * A form comes from files and peers: call_unpack() looks at all of it again. And the window of its answer,
- * which is told while it comes. */
+ * A form comes from files and peers: call_unpack() looks at all of it again. And the reply form, payloads
+ * that are no JSON, and the window of an answer that is told while it comes. */
 #ifndef SEGQ_COMMON_TASK_CALL_H
 #define SEGQ_COMMON_TASK_CALL_H
 
@@ -63,7 +63,8 @@ bool call_header_is(const char *name, const char *lower, size_t n);
 void call_pack_begin(struct buf *out, struct call_span method, struct call_span path);
 void call_pack_header(struct buf *out, struct call_span name, struct call_span value);
 void call_pack_body(struct buf *out, struct call_span body);
-/* In place of a body, of a form that is all of *out: its last bytes are those of *f, which call_pack_file_end() writes once it is known. */
+/* In place of a body, of a form that is all of *out: its last bytes are those of *f, which
+ * call_pack_file_end() writes once it is known. */
 void call_pack_file(struct buf *out);
 void call_pack_file_end(uint8_t *form, size_t n, const struct call_file *f);
 /* Does the form name a file? Its head alone is looked at. */
@@ -109,6 +110,8 @@ void reply_pack(const struct reply *r, struct buf *out);
 /* 0; SQ_EPROTO: it begins as a head, and is none. */
 SQ_CHECK int reply_unpack(const uint8_t *p, size_t n, struct reply *r);
 
+/* ---- payloads ------------------------------------------------------------------------ */
+
 /* Payloads that are no JSON: their Content-Type and their bytes, behind a mark with which no JSON
  * begins. One that is JSON stands as it came. */
 
@@ -124,6 +127,8 @@ bool payload_type_ok(const char *p, size_t n);
 /* type: ok, or n 0: any bytes. */
 void payload_pack(struct buf *out, struct call_span type, struct call_span bytes);
 struct payload payload_of(const void *p, size_t n);
+
+/* ---- the window of an answer --------------------------------------------------------- */
 
 /* Both ends of an answer that is told piece by piece as it comes (TASK_PIECE): what may be on
  * its way between them, and what has arrived.

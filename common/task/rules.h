@@ -1,6 +1,6 @@
 /* rules.h: rules of tasks: what an operator says of the queues that a pattern matches, what a task has
- * of its own in place of it, limits of single keys; how large a task's numbers get, for all that speak of
- * tasks; and names of queues. Pure.
+ * of its own in place of it, limits of single keys, units of calls; how large a task's numbers get, for
+ * all that speak of tasks; and names of queues. Pure.
  * All members of struct task_rules are numbers, so that they go into a record as they are. */
 #ifndef SEGQ_COMMON_TASK_RULES_H
 #define SEGQ_COMMON_TASK_RULES_H
@@ -60,8 +60,8 @@ static inline int64_t rate_per_seconds(uint64_t per)
     X(p##_room_##i, 0, RATE_UNITS_MAX)
 #define UNIT_RATES(X, p) UNIT_RATE(X, p, 1) UNIT_RATE(X, p, 2) UNIT_RATE(X, p, 3)
 
-/* Calendar windows of the rates of a limit, ZONE_BITS for each rate: 0: it is sliding; else the number of the zone in whose
- * minutes, hours or days it counts. */
+/* Calendar windows of the rates of a limit, ZONE_BITS for each rate: 0: it is sliding; else the number
+ * of the zone in whose minutes, hours or days it counts. */
 #define ZONE_BITS       5
 #define RATE_ZONES_MAX  ((1u << ZONE_BITS) - 1) /* zones of a partition, from 1 */
 #define LIMIT_WINDOWS   (ZONE_BITS * UNIT_RATES_MAX) /* bits */
@@ -217,7 +217,9 @@ struct task_patch {
     const char *labels; /* borrowed; "a,b" */
 };
 
-/* Units of a call whose caller names none: the rule of an endpoint, from the request's body. Pure. */
+/* ---- units of a call ----------------------------------------------------------------- */
+
+/* Units of a call whose caller names none: the rule of an endpoint, from the request's body. */
 #define COST_HEADER_MAX    64  /* bytes of the name of a field */
 #define COST_POINTER_MAX   128 /* bytes of a pointer into a body: "/usage/total_tokens" */
 #define COST_PER_BYTE_MAX  1000
@@ -244,6 +246,8 @@ bool cost_number(const char *p, size_t n, uint64_t *units);
 /* Names of members with a slash before each: NULL, or what is wrong. */
 const char *cost_pointer_wrong(const char *pointer);
 
+/* ---- names of queues ----------------------------------------------------------------- */
+
 /* Names of task queues, the patterns of pools, and which share of its pool a queue
  * belongs to. Routers and managers must agree in all three, in every release. */
 
@@ -265,6 +269,8 @@ bool queues_match(const char *list, size_t n, const char *queue, size_t queue_n)
 uint32_t part_share(const char *queue, size_t n, uint32_t of);
 /* Is it among so many percent of all queues? Among more, too, if so; and whatever its share is. */
 bool queue_is_among(const char *queue, size_t n, unsigned percent);
+
+/* ---- limits of single keys ----------------------------------------------------------- */
 
 /* Limits and shares of single keys: what an operator says of the keys of a pool that a
  * pattern matches, and of one key of one queue, which is *pinned*.

@@ -1,5 +1,5 @@
 /* state.h: the states of a task, which follows which, what may stop one that waits, by what its start
- * is reckoned, how long others waited, and how attempts end. Pure. */
+ * is reckoned, how long others waited, how attempts end, and where a chain of them is. Pure. */
 #ifndef SEGQ_COMMON_TASK_STATE_H
 #define SEGQ_COMMON_TASK_STATE_H
 
@@ -157,8 +157,10 @@ enum task_eta {
     TASK_NETAS
 };
 
+/* ---- chains -------------------------------------------------------------------------- */
+
 /* Tasks one behind the other (`then` of a submission): how far a task's next one is, and
- * why it does not come; bounds. Pure. */
+ * why it does not come; bounds. */
 #define CHAIN_DEPTH      8            /* tasks behind one, one behind the other */
 #define CHAIN_MAX        (32u << 10)  /* bytes of all of them, encoded */
 #define CHAIN_BODY_MAX   (128u << 10) /* bytes of a payload with results in it */
@@ -204,6 +206,8 @@ const char *chain_why_word(unsigned why);
 
 /* Payload of a task of a chain: bits. */
 enum chain_form { CHAIN_CALL = 1, CHAIN_HOLES = 2 };
+
+/* ---- how long tasks waited ----------------------------------------------------------- */
 
 /* Waits of tasks, counted by powers of two of milliseconds: counts of many nodes add up, and a
  * quantile of their sum is one of all of them. */

@@ -116,7 +116,8 @@ static void refuse_call(struct router *r, struct httpd_req *req, enum site_no wh
         router_problem(r, req, API_QUEUE_NOT_FOUND, "there is no such queue");
         return;
     case SITE_NO_ROOM:
-        api_too_fast(&r->ans, 1000, "the site's check is asked about many joins of this network: bring the same token again",
+        api_too_fast(&r->ans, 1000, "the site's check is asked about many joins of this network: "
+                     "bring the same token again",
                      router_request_id(r));
         break;
     case SITE_NO_SERVICE:

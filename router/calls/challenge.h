@@ -26,6 +26,8 @@
 #include "router/links/flows.h"
 #include "router/state/router.h"
 
+/* ---- the site's check ---------------------------------------------------------------- */
+
 struct site_work { /* challenge, should the fallback be work */
     struct door_ask ask;
     struct challenge_terms terms; /* texts: of the map at hand */
@@ -58,6 +60,8 @@ SQ_CHECK bool site_check(struct router *r, struct httpd_req *req, const struct h
                          const struct site_work *w, const struct join_then *then, bool *held);
 /* The client of a held join has gone. */
 void site_held_gone(struct site_held *h);
+
+/* ---- the work ------------------------------------------------------------------------ */
 
 enum challenge_way { WAY_IN, WAY_ASK, WAY_REFUSED, WAY_TOO_FAST, WAY_SUSPECT, WAY_SITE };
 #define SUSPECT_AGAIN_MS 120000 /* WAY_SUSPECT: told to come then; what was counted is over by then */

@@ -3,10 +3,9 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
-#include "common/base/text.h"
 #include "common/base/json.h"
+#include "common/base/text.h"
 #include "common/submit/json_members.h"
 #include "common/task/url.h"
 #include "common/ticket/pass.h"

@@ -1,4 +1,5 @@
-/* classic.h: the calls of API queues of the classic kind, as requests of our own API, and its answers in their words. Pure.
+/* classic.h: the calls of API queues of the classic kind, as requests of our own API, and its
+ * answers in their words. Pure.
  *
  *   POST submitTask  task_type offline: a submission with a call; the queue is that of the endpoint
  *                    with the longest url that target_url begins with

@@ -1,6 +1,6 @@
-/* challenge.h: challenges: the work that they ask for, their text and that of their answers, in the wire form of ALTCHA, version 2
- * (PBKDF2/SHA-256 with a counter that the server knows), so that widgets and libraries for it solve
- * ours. Pure.
+/* challenge.h: challenges: the work that they ask for, their text and that of their answers, in the
+ * wire form of ALTCHA, version 2 (PBKDF2/SHA-256 with a counter that the server knows), so that widgets
+ * and libraries for it solve ours. Pure.
  *
  *   challenge  {"parameters":{algorithm, cost, data, expiresAt, keyLength, keyPrefix,
  *               keySignature, nonce, salt},"signature":HEX}
@@ -24,7 +24,6 @@
 
 #include "common/base/base.h"
 #include "common/task/sha256.h"
-#include "common/ticket/token.h"
 
 #define PUZZLES          512u /* in a second, of each rank */
 #define PUZZLE_RANKS     10u

@@ -15,6 +15,8 @@
 #include "common/base/buf.h"
 #include "common/base/err.h"
 
+/* ---- gzip ---------------------------------------------------------------------------- */
+
 struct gzip_ready { /* a text, and what it is compressed; zeroed: empty */
     struct buf text, packed;
     uint32_t crc;
@@ -36,6 +38,8 @@ void gzip_put(struct gzip *g, const void *p, size_t n);
 void gzip_put_ready(struct gzip *g, const struct gzip_ready *r);
 void gzip_put_plain(struct gzip *g, const void *p, size_t n); /* n <= 65535 */
 void gzip_end(struct gzip *g);
+
+/* ---- templates ----------------------------------------------------------------------- */
 
 struct page_slot { /* a name that a template may use */
     const char *name;

@@ -1,7 +1,6 @@
 /* places_page.c: see places_page.h. */
 #include "router/page_http/places_page.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,8 @@
 #include "router/calls/ticket.h"
 #include "router/gate/visit.h"
 #include "router/page_http/files.h"
+
+#define LOG_MODULE "page"
 
 #define RETRY_MS 5000
 
@@ -122,8 +123,12 @@ static void fill(const struct places_call *c, unsigned i, struct page_place *o)
     const struct route_queue *q = known ? w.queue : NULL;
     struct api_ticket t = { .queue = q, .lane = known ? w.lane : 0, .position = v->position };
 
-    *o = (struct page_place){ .queue = known ? q->map.name : "", .state = state_of(v, known && c->pass[i].n > 0), .early = v->early,
-                              .eta_s = -1, .ticket_seg = v->token.seg, .ticket_number = v->token.number };
+    *o = (struct page_place){ .queue = known ? q->map.name : "",
+                              .state = state_of(v, known && c->pass[i].n > 0),
+                              .early = v->early,
+                              .eta_s = -1,
+                              .ticket_seg = v->token.seg,
+                              .ticket_number = v->token.number };
     if (!known)
         return;
     o->def = page_room_def(r, q);
@@ -245,8 +250,6 @@ static void answer(struct places_call *c, const struct rflow *rf)
         show_places(c);
     }
 }
-
-#define LOG_MODULE "page"
 
 struct asked {
     struct router *r;
@@ -505,7 +508,8 @@ static bool begin(struct asked *x, const struct api_req *call)
 {
     read_target(x, ((struct page_ask *)x->c->page)->target);
     if (call->call == API_WORDS || call->call == API_WORKER)
-        router_problem(x->r, x->req, API_QUEUE_NOT_FOUND, "a group has no words or worker of its own: ask for a queue's");
+        router_problem(x->r, x->req, API_QUEUE_NOT_FOUND,
+                       "a group has no words or worker of its own: ask for a queue's");
     else if (routes_version(x->r->routes) == 0)
         say(x, PAGE_UNAVAILABLE, RETRY_MS);
     else if (call->call == API_UNFORM)

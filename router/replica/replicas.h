@@ -1,9 +1,10 @@
 /* replicas.h: the answer to the poll of a waiting ticket, out of what segment nodes have told this
- * router (PROTOCOL.md, section 24). Pure.
+ * router (PROTOCOL.md, section 24); and which tickets have left nodes that cannot be asked. Pure.
  *
  * A place is told only if what is known is younger than `fresh_ms` (and the time that the way to the
- * node and back takes, STREAM_FAR_MS at most), and than the shortest interval that is told in the lane: then whoever polls as told, at whatever router, is
- * never told an older state than before, and a place never grows. Everything else is asked.
+ * node and back takes, STREAM_FAR_MS at most), and than the shortest interval that is told in the lane:
+ * then whoever polls as told, at whatever router, is never told an older state than before, and a place
+ * never grows. Everything else is asked.
  *
  * A name on its way to another segment (fenced) does not change until it is there. So its row
  * counts as long as the node of that segment does not list it; and its row there, once it does.
@@ -33,7 +34,9 @@
 #include "router/gate/passes.h"
 #include "router/replica/stream.h"
 
-#define LEAVES_MAX      MSG_LEFT_MAX
+/* ---- tickets that have left ---------------------------------------------------------- */
+
+#define LEAVES_MAX       MSG_LEFT_MAX
 #define LEAVES_RECENT_MS (2 * REPLICA_KEEP_MS) /* a leave of before then is not told */
 #define LEAVES_KEEP_S    600                   /* told ones: longer than a lost segment takes */
 #define LEAVES_TOLD_MAX  16384                 /* above it a leave is not told */
@@ -76,6 +79,8 @@ static inline bool leaves_has(const struct leaves *l, const struct token *t)
 {
     return SQ_UNLIKELY(l->told.n > 0) && revoked_has(&l->told, t->seg, t->number);
 }
+
+/* ---- places -------------------------------------------------------------------------- */
 
 #define REPLICA_BYTES ((size_t)1 << 30)
 

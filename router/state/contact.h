@@ -16,9 +16,9 @@
 
 #include "common/base/buf.h"
 #include "common/base/text.h"
+#include "common/task/rules.h"
 #include "common/task/url.h"
 #include "common/ticket/keys.h"
-#include "common/wire/msg.h"
 #include "common/wire/msg_router_segment.h"
 #include "router/gate/p256.h"
 
@@ -39,7 +39,8 @@ struct contact_in {
 /* Number of bytes in out. token: TOKEN_TEXT_LEN characters. */
 uint16_t contact_seal(const struct cluster_keys *k, const char *token, const struct contact_in *c,
                       uint8_t out[CONTACT_SEALED_MAX]);
-/* The token, and a 0-terminated contact behind it. 0; 1: by the secret's other key; SQ_EAUTH: no key of ours has sealed it. */
+/* The token, and a 0-terminated contact behind it. 0; 1: by the secret's other key; SQ_EAUTH: no key of
+ * ours has sealed it. */
 SQ_CHECK int contact_open(const struct cluster_keys *k, const uint8_t *sealed, size_t n, char out[CONTACT_PLAIN_MAX]);
 
 /* Read what was opened: */
@@ -56,8 +57,8 @@ static inline const char *contact_text(const char *plain)
 
 /* ---- messages to browsers ---- */
 
-#define PUSH_AUTH   16u
-#define PUSH_SALT   16u
+#define PUSH_AUTH 16u
+#define PUSH_SALT 16u
 
 struct web_push_key {
     uint8_t secret[P256_COORD], point[P256_POINT];
@@ -71,7 +72,8 @@ struct web_push { /* a subscription: foreign */
 };
 
 SQ_CHECK int web_push_key_of(struct web_push_key *k, const uint8_t contact_key[CONTACT_KEY_BYTES]);
-/* Reads, in place, what PushSubscription.toJSON() says. NULL, or what is wrong: its url has to be https, without a port. */
+/* Reads, in place, what PushSubscription.toJSON() says. NULL, or what is wrong: its url
+ * has to be https, without a port. */
 const char *web_push_read(struct web_push *w, struct slice json);
 /* Queue of its calls: "QUEUE/HOST", of a pool with an endpoint. False: no queue has such a name. */
 SQ_CHECK bool web_push_queue(const struct web_push *w, const char *queue, char out[TASK_NAME_MAX + 1]);

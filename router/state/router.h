@@ -1,5 +1,6 @@
 /* router.h: a router process: the data that all its rooms share, the answer to the request at
- * hand, the time by which passes are judged, and what its table of suspects is told. Shell; owned by service.c, which makes and frees it.
+ * hand, the time by which passes are judged, and what its table of suspects is told. Shell; owned by
+ * service.c, which makes and frees it.
  *
  *   httpd --request--> dispatch.c --> join.c ... --> flow.c (decides) --> flows.c --> node
  *   httpd <--answer--- join.c ... <-- flows.c <----- flow.c <----------- seg_batch.c <-- node

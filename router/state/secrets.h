@@ -25,6 +25,8 @@ SQ_CHECK int claim_lane(const struct claim_ring *k, int64_t max_ttl_s, int64_t n
                         const struct route_queue *q, struct join_body *b, unsigned *lane,
                         const char **why);
 
+/* ---- the gates' secret --------------------------------------------------------------- */
+
 #define GATE_SECRET_MAX 200
 
 struct gate_secret { /* token of the file; n 0: none, and nobody knows it */
@@ -36,6 +38,8 @@ struct gate_secret { /* token of the file; n 0: none, and nobody knows it */
 SQ_CHECK int gate_secret_read(struct gate_secret *s, const char *path, struct err *e);
 /* Takes the same time wherever they differ. */
 bool gate_secret_is(const struct gate_secret *s, struct slice said);
+
+/* ---- a join's key -------------------------------------------------------------------- */
 
 /* An Idempotency-Key that may be one: long enough that nobody guesses it. */
 #define JOIN_KEY_MIN 16

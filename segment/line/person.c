@@ -7,6 +7,8 @@
 
 #include "common/base/base.h"
 
+/* ---- subjects ------------------------------------------------------------------------ */
+
 void subjects_init(struct subjects *s)
 {
     memset(s, 0, sizeof(*s));

@@ -19,6 +19,8 @@
 #include "common/wire/msg_router_segment.h"
 #include "segment/line/ticket_idx.h"
 
+/* ---- subjects ------------------------------------------------------------------------ */
+
 struct subject {
     struct ticket_id id;
     uint32_t issued_s;

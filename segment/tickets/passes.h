@@ -25,6 +25,8 @@ void segtab_passes_moved(struct segtab *t, const struct seg *g, const struct xfe
 /* The changes since the last flush, to all routers. */
 void segtab_passes_flush(struct segtab *t, struct outbox *out);
 
+/* ---- signed passes ------------------------------------------------------------------- */
+
 /* Signed passes, with a small memory of the last ones: a client polls its admitted ticket several
  * times, and a signature costs 30 us. The memory changes no answer, since a pass is a pure function
  * of its arguments. */

@@ -367,7 +367,7 @@ void endpoint_settles(struct endpoint *at, uint64_t was, uint64_t truth, msec_t 
         endpoint_owes(at, truth - was, now);
 }
 
-/* ---- which target a call goes to: smooth weighted round robin, over scores -------------------------------------------------------- */
+/* ---- which target a call goes to: smooth weighted round robin, over scores ---------------- */
 
 #define FREE_MOST 65536 /* slots: more are as good as that */
 #define FINE      1024  /* parts of a score of 1 */

@@ -92,6 +92,8 @@ bool endpoint_lets_target(struct endpoint *x, bool well, msec_t now);
 /* Notes a call that wanted a slot, or a rate, of this node's share here, and found none. */
 void endpoint_lacks(struct endpoint *ep, msec_t now);
 
+/* ---- which target a call goes to ----------------------------------------------------- */
+
 /* Which of an endpoint's targets gets the next call, or that of a key.
  *
  * Of those that let one begin each has a score, by its slots and its weight:
@@ -122,6 +124,8 @@ uint64_t endpoint_affinity(const struct endpoint *ep, const char *key1, const ch
 /* Where the call goes that begins now: itself, or one of its targets; NULL: to none of them. affinity: as
  * above. */
 struct endpoint *endpoint_target(struct endpoint *ep, uint64_t affinity, uint64_t cost, msec_t now);
+
+/* ---- affinity ------------------------------------------------------------------------ */
 
 /* Which of an endpoint's targets gets the calls of a key, so that what a target keeps of a key's
  * earlier calls (prompts of a language model, say) is used again.

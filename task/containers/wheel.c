@@ -181,7 +181,7 @@ void wheel_rewind(struct wheel *w, msec_t now)
             relink(w, old.slot[n][s]);
 }
 
-/* ---- pages: each is allocated when its first piece is wanted ------------------------------------------------------------------------------ */
+/* ---- pages: each is allocated when its first piece is wanted ------------------------ */
 
 void pages_init(struct pages *p, uint32_t size)
 {

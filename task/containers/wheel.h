@@ -18,6 +18,8 @@
 
 #include "common/base/base.h"
 
+/* ---- pages --------------------------------------------------------------------------- */
+
 /* An array of pieces of one size that grows by pages, so that no piece ever moves.
  *
  * A piece is found by its index: one look into the table of pages. A new page is zeroed. What

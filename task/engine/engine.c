@@ -141,8 +141,8 @@ uint64_t engine_bytes(const struct engine *e)
                      pages_bytes(&e->names.v) + pages_bytes(&e->names.links) +
                      pages_bytes(&e->queues) + pages_bytes(&e->redrive_links) + owns_bytes(&e->owns) +
                      attempts_bytes(&e->attempts) + replies_bytes(&e->replies) +
-                     chains_bytes(&e->chains) + offers_bytes(&e->offers) + groups_bytes(&e->groups) + settled_bytes(&e->settled) +
-                     progresses_bytes(&e->progresses) + feeds_bytes(&e->feeds) +
+                     chains_bytes(&e->chains) + offers_bytes(&e->offers) + groups_bytes(&e->groups) +
+                     settled_bytes(&e->settled) + progresses_bytes(&e->progresses) + feeds_bytes(&e->feeds) +
                      (e->names.by_hash.cap + e->names.by_task.cap) * sizeof(struct map_slot) +
                      (e->ends != NULL ? END_MARKS * sizeof(*e->ends) : 0);
 

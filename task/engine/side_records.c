@@ -1,5 +1,5 @@
-/* side_records.c: a group, with its counts in a snapshot; a task in it. Of places all stand, or none does; who
- * stands for a task changes places with it. */
+/* side_records.c: a group, with its counts in a snapshot; a task in it; windows. Of places all
+ * stand, or none does; who stands for a task changes places with it. */
 #include "task/engine/side_records.h"
 
 #include <string.h>
@@ -8,6 +8,8 @@
 #include "common/recur/recur.h"
 #include "task/engine/tqueue.h"
 #include "task/keys/buckets.h"
+
+/* ---- groups -------------------------------------------------------------------------- */
 
 struct trec group_record(const struct group *k, uint8_t flags)
 {
@@ -53,8 +55,7 @@ int group_apply(struct engine *e, const struct trec *r)
     return groups_join(&e->groups, slot, r->lo);
 }
 
-/* ---- snapshots --------------------------------------------------------------------- */
-
+/* Into a snapshot. */
 static void write(const struct group *k, struct buf *out)
 {
     struct trec r = group_record(k, k->flags);
@@ -79,7 +80,8 @@ void group_write_all(const struct engine *e, struct buf *out)
             write(e->groups.v[i], out);
 }
 
-/* See the header. */
+/* ---- calendar windows ---------------------------------------------------------------- */
+
 int window_apply(struct engine *e, const struct trec *r)
 {
     const struct window w = { r->hi, (int64_t)r->wall, (int64_t)r->entered, r->lease, .emptied = r->state != 0 };
@@ -147,7 +149,7 @@ void windows_write(const struct engine *e, struct buf *out)
     }
 }
 
-/* ---- places of an offered task ----------------------------------------------------------------------------- */
+/* ---- places of an offered task ------------------------------------------------------- */
 
 static struct task *task_of(const struct engine *e, const struct offer *f)
 {

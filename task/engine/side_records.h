@@ -5,18 +5,24 @@
 
 #include "task/engine/engine.h"
 
+/* ---- groups -------------------------------------------------------------------------- */
+
 struct trec group_record(const struct group *k, uint8_t flags);
 /* GROUP, MEMBER, GROUP_GONE, like task_apply(). */
 SQ_CHECK int group_apply(struct engine *e, const struct trec *r);
 /* Writes all groups, for a snapshot. */
 void group_write_all(const struct engine *e, struct buf *out);
 
+/* ---- calendar windows ---------------------------------------------------------------- */
+
 /* Calendar windows as records have them (WINDOW). */
-int window_apply(struct engine *e, const struct trec *r);
+SQ_CHECK int window_apply(struct engine *e, const struct trec *r);
 /* Rules are other ones: notes which windows they have. False: one whose zone no record has named. */
 bool windows_want(struct engine *e);
 /* Appends all that are there, to a snapshot. */
 void windows_write(const struct engine *e, struct buf *out);
+
+/* ---- places of an offered task ------------------------------------------------------- */
 
 /* The places of an offered task, as records change them.
  *

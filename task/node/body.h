@@ -40,6 +40,8 @@ void result_pack_cut(const uint8_t *p, uint32_t n, uint64_t length,
 /* 0; SQ_EPROTO: it was not packed. */
 SQ_CHECK int result_unpack(const uint8_t *p, size_t n, struct result *r);
 
+/* ---- what a link is told, in portions ------------------------------------------------ */
+
 /* Portions, in which messages leave on a link: once LINK_PORTION bytes are on their
  * way, what is long waits where it is already, and not in the link's buffer, whose bound closes it.
  *

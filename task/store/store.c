@@ -215,7 +215,7 @@ void task_set_state(struct task_store *s, task_slot slot, enum task_state to)
         groups_moved(s->groups, slot, from, to);
 }
 
-/* ---- names: a table, found by hash and by task ------------------------------------------------------------------------------ */
+/* ---- names: a table, found by hash and by task -------------------------------------- */
 
 static struct name *at(const struct names *t, uint32_t i)
 {

@@ -1,4 +1,5 @@
-/* store.h: the tasks of a partition, a slot of 48 bytes for each; and their names. Pure.
+/* store.h: the tasks of a partition, a slot of 48 bytes for each; their names; and what their
+ * workers say of them while they run. Pure.
  *
  * A task's number is what tokens and records name: the order of its acceptance (40 bits,
  * from 1) and its slot (24 bits). So number -> slot is arithmetic, and since the slot has
@@ -14,7 +15,9 @@
 #include "task/containers/wheel.h"
 #include "task/store/queue_extras.h"
 
-/* Words of workers about the attempts that run: how far these are. Pure.
+/* ---- words of workers ---------------------------------------------------------------- */
+
+/* Words of workers about the attempts that run: how far these are.
  *
  * In memory alone. No record has it, so an update costs no write: a process that begins anew, and another
  * owner, know nothing until the worker speaks again. It goes with its attempt: task_set_state() (store.h)
@@ -53,6 +56,8 @@ static inline const struct progress *progress_of_slot(const struct progresses *p
 {
     return p->by_slot.n > 0 ? map_get_ptr(&p->by_slot, slot) : NULL;
 }
+
+/* ---- tasks --------------------------------------------------------------------------- */
 
 #define TASK_ORDER_MAX (((uint64_t)1 << 40) - 1)
 #define SLOT_NONE      UINT32_MAX
@@ -185,6 +190,8 @@ void task_set_state(struct task_store *s, task_slot slot, enum task_state to);
 uint64_t task_bytes(const struct task_store *s, task_slot slot);
 /* Another body, or another place of it. */
 void task_set_body(struct task_store *s, task_slot slot, uint64_t body);
+
+/* ---- names --------------------------------------------------------------------------- */
 
 /* Names that callers give their tasks, and Idempotency-Keys, of all queues of a
  * partition, and which task each means.

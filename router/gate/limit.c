@@ -47,6 +47,13 @@ _Static_assert(LIMIT_KEY_BYTES == crypto_shorthash_siphash24_KEYBYTES, "key");
 
 /* ---- making ---- */
 
+/* n lines of the cache, the kernel's own zeroes. *memory: to be freed in their place. NULL: no memory. */
+static void *lines_new(size_t n, void **memory)
+{
+    *memory = calloc(n + 1, LINE);
+    return *memory == NULL ? NULL : (void *)(((uintptr_t)*memory + LINE - 1) & ~(uintptr_t)(LINE - 1));
+}
+
 struct limit *limit_new(size_t entries, const uint8_t key[LIMIT_KEY_BYTES])
 {
     struct limit *l = calloc(1, sizeof(*l));
@@ -56,12 +63,11 @@ struct limit *limit_new(size_t entries, const uint8_t key[LIMIT_KEY_BYTES])
     l->n_sets = 1;
     while (l->n_sets * WAYS < entries)
         l->n_sets *= 2;
-    l->memory = calloc(l->n_sets + 1, sizeof(struct set)); /* the kernel's own zeroes */
-    if (l->memory == NULL) {
+    l->set = lines_new(l->n_sets * (sizeof(struct set) / LINE), &l->memory);
+    if (l->set == NULL) {
         free(l);
         return NULL;
     }
-    l->set = (struct set *)(((uintptr_t)l->memory + LINE - 1) & ~(uintptr_t)(LINE - 1));
     memcpy(l->key, key, sizeof(l->key));
     map_init(&l->conns, 0); /* keys are hashes under our key already */
     return l;
@@ -309,12 +315,11 @@ struct ticket_polls *ticket_polls_new(size_t entries)
     p->n_sets = 1;
     while (p->n_sets * TICKET_WAYS < entries)
         p->n_sets *= 2;
-    p->memory = calloc(p->n_sets + 1, LINE); /* the kernel's own zeroes */
-    if (p->memory == NULL) {
+    p->set = lines_new(p->n_sets, &p->memory);
+    if (p->set == NULL) {
         free(p);
         return NULL;
     }
-    p->set = (struct entry(*)[TICKET_WAYS])(((uintptr_t)p->memory + LINE - 1) & ~(uintptr_t)(LINE - 1));
     return p;
 }
 

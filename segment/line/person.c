@@ -76,25 +76,22 @@ void subjects_swap(struct subjects *a, struct subjects *b)
 
 static int reserve_subject(struct subjects *s)
 {
-    uint64_t want = s->n + 1ull, cap = s->cap < 16 ? 16 : s->cap * 3ull / 2;
+    uint32_t cap = ticket_idx_grown(&s->by_ticket, s->v, s->n + 1ull, s->cap);
     struct subject *v;
 
-    if (want > UINT32_MAX / 2)
+    if (cap == TICKET_IDX_NONE)
         return SQ_ENOMEM;
-    if (ticket_idx_reserve(&s->by_ticket, s->v, (uint32_t)want) < 0)
-        return SQ_ENOMEM;
-    if (want <= s->cap)
+    if (cap == s->cap)
         return 0;
-    cap = u64_max(cap, want);
     v = realloc(s->v, cap * sizeof(*v));
     if (v == NULL)
         return SQ_ENOMEM;
     s->v = v;
-    for (uint32_t i = (uint32_t)cap; i-- > s->cap;) {
+    for (uint32_t i = cap; i-- > s->cap;) {
         v[i] = (struct subject) { .hash = s->free };
         s->free = i + 1;
     }
-    s->cap = (uint32_t)cap;
+    s->cap = cap;
     return 0;
 }
 
@@ -241,12 +238,12 @@ bool contacts_end(struct contacts *s, uint32_t *at, uint32_t n)
 
 static int reserve_contact(struct contacts *s)
 {
-    uint32_t cap = s->cap < 16 ? 16 : s->cap / 2 * 3;
+    uint32_t cap = ticket_idx_grown(&s->by_ticket, s->v, s->n + 1ull, s->cap);
     struct contact *v;
 
-    if (ticket_idx_reserve(&s->by_ticket, s->v, s->n + 1) < 0)
+    if (cap == TICKET_IDX_NONE)
         return SQ_ENOMEM;
-    if (s->free != 0)
+    if (cap == s->cap)
         return 0;
     v = realloc(s->v, cap * sizeof(*v));
     if (v == NULL)

@@ -182,15 +182,11 @@ static int grow(struct sessions *s, uint32_t cap)
 
 int sessions_reserve(struct sessions *s, uint32_t n)
 {
-    uint64_t want = (uint64_t)s->idx.n + n, cap = s->cap < 16 ? 16 : s->cap * 3ull / 2;
+    uint32_t cap = ticket_idx_grown(&s->idx, s->v, (uint64_t)s->idx.n + n, s->cap);
 
-    if (want > UINT32_MAX / 2)
+    if (cap == TICKET_IDX_NONE)
         return SQ_ENOMEM;
-    if (ticket_idx_reserve(&s->idx, s->v, (uint32_t)want) < 0)
-        return SQ_ENOMEM;
-    if (want <= s->cap)
-        return 0;
-    return grow(s, (uint32_t)(cap > want ? cap : want));
+    return cap == s->cap ? 0 : grow(s, cap);
 }
 
 struct session *sessions_find(const struct sessions *s, struct ticket_id id)

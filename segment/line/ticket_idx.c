@@ -51,6 +51,13 @@ int ticket_idx_reserve(struct ticket_idx *x, const void *recs, uint32_t n)
     return 0;
 }
 
+uint32_t ticket_idx_grown(struct ticket_idx *x, const void *recs, uint64_t n, uint32_t cap)
+{
+    if (n > UINT32_MAX / 2 || ticket_idx_reserve(x, recs, (uint32_t)n) < 0)
+        return TICKET_IDX_NONE;
+    return n <= cap ? cap : (uint32_t)u64_max(n, cap < 16 ? 16 : cap * 3ull / 2);
+}
+
 uint32_t ticket_idx_find(const struct ticket_idx *x, const void *recs, struct ticket_id id)
 {
     if (x->n == 0)

@@ -23,6 +23,9 @@ void ticket_idx_init(struct ticket_idx *x, size_t stride);
 void ticket_idx_fini(struct ticket_idx *x);
 /* Room for n entries in all. */
 SQ_CHECK int ticket_idx_reserve(struct ticket_idx *x, const void *recs, uint32_t n);
+/* Room for n entries in all, and the capacity that their array needs for as many: the `cap` that it has, or
+ * at least half as much again. TICKET_IDX_NONE: no memory, or too many. */
+SQ_CHECK uint32_t ticket_idx_grown(struct ticket_idx *x, const void *recs, uint64_t n, uint32_t cap);
 uint32_t ticket_idx_find(const struct ticket_idx *x, const void *recs, struct ticket_id id);
 /* Room must have been reserved; the id of record i must not be there yet. */
 void ticket_idx_put(struct ticket_idx *x, const void *recs, uint32_t i);

@@ -6,6 +6,8 @@
 #include "queuemng/policy/release.h"
 #include "router/flow/routes.h"
 #include "segment/line/segq.h"
+#include "segment/line/session.h"
+#include "segment/line/ticket_idx.h"
 #include "tests/lib/segrig.h"
 
 static const seg_id ids[] = { UINT32_MAX - 1ull, UINT32_MAX, 1ull << 32, (1ull << 32) + 1,
@@ -197,6 +199,28 @@ Test(counters, no_number_is_given_twice_at_the_end_of_32_bits)
     cr_expect_eq(number, 1);
     segq_fini(&q);
     block_pool_fini(&pool);
+}
+
+/* Tables of a segment's people: more than an index counts are refused, and nothing changes. */
+Test(counters, no_table_grows_beyond_what_its_index_counts)
+{
+    struct ticket_idx x;
+    struct sessions s;
+
+    ticket_idx_init(&x, sizeof(struct session));
+    cr_expect_eq(ticket_idx_grown(&x, NULL, UINT32_MAX / 2 + 1ull, UINT32_MAX / 2), TICKET_IDX_NONE);
+    cr_expect_eq(x.cap, 0);
+    cr_expect_eq(ticket_idx_grown(&x, NULL, 1, 0), 16);
+    cr_expect_eq(ticket_idx_grown(&x, NULL, 16, 16), 16);
+    cr_expect_eq(ticket_idx_grown(&x, NULL, 17, 16), 24);
+    cr_expect_eq(ticket_idx_grown(&x, NULL, 100, 16), 100);
+    ticket_idx_fini(&x);
+    sessions_init(&s);
+    cr_expect_eq(sessions_reserve(&s, UINT32_MAX / 2 + 1), SQ_ENOMEM);
+    cr_assert_eq(sessions_reserve(&s, 1), 0);
+    cr_expect_eq(sessions_reserve(&s, UINT32_MAX), SQ_ENOMEM);
+    cr_expect_eq(s.cap, 16);
+    sessions_fini(&s);
 }
 
 /* A rate that has run for a long time is as exact as on the first day. */

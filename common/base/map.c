@@ -123,3 +123,12 @@ size_t map_next(const struct map *m, size_t i, uint64_t *key, uint64_t *val)
     }
     return 0;
 }
+
+void map_fini_all(struct map *m)
+{
+    uint64_t key, val;
+
+    for (size_t i = 0; (i = map_next(m, i, &key, &val)) != 0;)
+        free((void *)(uintptr_t)val);
+    map_fini(m);
+}

@@ -21,6 +21,7 @@ struct map {
 
 void map_init(struct map *m, uint64_t seed);
 void map_fini(struct map *m);
+void map_fini_all(struct map *m); /* frees its pointers, too */
 uint64_t map_get(const struct map *m, uint64_t key); /* MAP_NONE: not there */
 SQ_CHECK int map_set(struct map *m, uint64_t key, uint64_t val); /* 0 or SQ_ENOMEM */
 bool map_del(struct map *m, uint64_t key);                       /* was it there? */

@@ -30,11 +30,7 @@ void history_init(struct history *h)
 
 void history_fini(struct history *h)
 {
-    uint64_t id, val;
-
-    for (size_t i = 0; (i = map_next(&h->queue, i, &id, &val)) != 0;)
-        free((void *)(uintptr_t)val);
-    map_fini(&h->queue);
+    map_fini_all(&h->queue);
     free(h->all);
 }
 

@@ -304,11 +304,7 @@ void loads_init(struct loads *l)
 
 void loads_fini(struct loads *l)
 {
-    uint64_t key, val;
-
-    for (size_t i = 0; (i = map_next(&l->by_name, i, &key, &val)) != 0;)
-        free((void *)(uintptr_t)val);
-    map_fini(&l->by_name);
+    map_fini_all(&l->by_name);
 }
 
 static uint64_t key_of(enum rpc_role role, const char *name)

@@ -441,7 +441,7 @@ void mng_service_free(struct mng_service *s)
             free(s->out[i].out);
         }
     free(s->out);
-    mng_yaml_free(s);
+    mng_yaml_forget(s);
     loads_fini(&s->loads);
     dashboard_feed_end(s);
     map_fini(&s->peers);

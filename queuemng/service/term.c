@@ -362,15 +362,5 @@ void mng_yaml_apply(struct mng_service *s)
 
 void mng_yaml_forget(struct mng_service *s)
 {
-    mng_yaml_free(s);
-    map_init(&s->yaml, 0);
-}
-
-void mng_yaml_free(struct mng_service *s)
-{
-    uint64_t key, val;
-
-    for (size_t i = 0; (i = map_next(&s->yaml, i, &key, &val)) != 0;)
-        free((void *)(uintptr_t)val);
-    map_fini(&s->yaml);
+    map_fini_all(&s->yaml);
 }

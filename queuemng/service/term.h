@@ -26,7 +26,6 @@ void mng_standby_answer(struct mng_service *s, struct rpc_chan *ch, const struct
 /* A pair of the store. */
 SQ_CHECK int mng_yaml_load(struct mng_service *s, const char *key, const char *val);
 void mng_yaml_apply(struct mng_service *s);
-void mng_yaml_forget(struct mng_service *s); /* a term is over */
-void mng_yaml_free(struct mng_service *s);
+void mng_yaml_forget(struct mng_service *s); /* a term is over, or the process */
 
 #endif

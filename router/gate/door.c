@@ -34,11 +34,7 @@ int door_init(struct door *d, const uint8_t secret[32], const uint8_t *key, cons
 
 void door_fini(struct door *d)
 {
-    uint64_t key, val;
-
-    for (size_t i = 0; (i = map_next(&d->queues, i, &key, &val)) != 0;)
-        free((void *)(uintptr_t)val);
-    map_fini(&d->queues);
+    map_fini_all(&d->queues);
     crowd_free(d->people);
     crowd_free(d->walks);
     crowd_free(d->used);

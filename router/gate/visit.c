@@ -11,15 +11,20 @@ static bool begins(struct slice v, const char *t)
     return v.n >= strlen(t) && memcmp(v.p, t, strlen(t)) == 0;
 }
 
+static bool holds(struct slice v, const char *t, int (*compared)(const char *, const char *, size_t))
+{
+    size_t n = strlen(t);
+
+    for (size_t i = 0; i + n <= v.n; i++)
+        if (compared(v.p + i, t, n) == 0)
+            return true;
+    return false;
+}
+
 /* The spelling of browsers; small letters do for programs, too. */
 static bool names(struct slice accept, const char *type)
 {
-    size_t n = strlen(type);
-
-    for (size_t i = 0; i + n <= accept.n; i++)
-        if (memcmp(accept.p + i, type, n) == 0)
-            return true;
-    return false;
+    return holds(accept, type, strncmp);
 }
 
 bool visit_wants_json(const struct http_req *q)
@@ -189,16 +194,6 @@ static bool has(const char *names, size_t is)
     return false;
 }
 
-static bool says(struct slice agent, const char *word)
-{
-    size_t n = strlen(word);
-
-    for (size_t i = 0; i + n <= agent.n; i++)
-        if (strncasecmp(agent.p + i, word, n) == 0)
-            return true;
-    return false;
-}
-
 /* Whose domain has the name; NONE: nobody's. */
 static uint8_t owner_of(const char *name)
 {
@@ -292,7 +287,7 @@ enum crawler_is crawlers_look(struct crawlers *c, const char *names, struct slic
     bool claims = false;
 
     for (size_t i = 0; i < NONE; i++)
-        claims |= has(names, i) && says(user_agent, known[i].agent);
+        claims |= has(names, i) && holds(user_agent, known[i].agent, strncasecmp);
     if (!claims)
         return CRAWLER_NO;
     if (c == NULL || ip == NULL)

@@ -292,11 +292,7 @@ void attempts_init(struct attempts *h)
 
 void attempts_fini(struct attempts *h)
 {
-    uint64_t slot, past;
-
-    for (size_t i = 0; (i = map_next(&h->by_slot, i, &slot, &past)) != 0;)
-        free((void *)(uintptr_t)past);
-    map_fini(&h->by_slot);
+    map_fini_all(&h->by_slot);
 }
 
 /* Else one of them is not known. */

@@ -235,11 +235,7 @@ void feeds_init(struct feeds *s)
 
 void feeds_fini(struct feeds *s)
 {
-    uint64_t hash, v;
-
-    for (size_t i = 0; (i = map_next(&s->by_hash, i, &hash, &v)) != 0;)
-        free((struct feed *)(uintptr_t)v);
-    map_fini(&s->by_hash);
+    map_fini_all(&s->by_hash);
 }
 
 static bool is_idle(const struct feed *f, msec_t now)

@@ -20,11 +20,7 @@ void progresses_init(struct progresses *p)
 
 void progresses_fini(struct progresses *p)
 {
-    uint64_t slot, v;
-
-    for (size_t i = 0; (i = map_next(&p->by_slot, i, &slot, &v)) != 0;)
-        free((struct progress *)(uintptr_t)v);
-    map_fini(&p->by_slot);
+    map_fini_all(&p->by_slot);
 }
 
 int progresses_set(struct progresses *p, uint32_t slot, const struct worker_said *s, msec_t at)

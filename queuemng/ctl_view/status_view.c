@@ -86,7 +86,7 @@ static void segments(struct buf *b, const json_t *list, bool all)
     static const struct col cols[] = {
         COL(">SEGMENT", "{segment!}"), COL("NODE", "{node!}"), COL("STATE", "{state}"),
         COL("FILL", "{waiting:bar joined capacity 20}"), COL(">WAITING", "{waiting#}"),
-        COL(">JOINED", "{joined#}"), COL(">OF", "{capacity#}"),
+        COL(">PLACES", "{joined#}"), COL(">OF", "{capacity#}"),
         COL(">AHEAD", "{?ahead_known:{ahead#}|?}"), COL("MOVE", "{move!}"),
     };
     size_t n = json_array_size(list), from = n, to = n;

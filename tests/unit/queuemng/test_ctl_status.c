@@ -80,7 +80,7 @@ Test(ctl_status, status_shows_everything)
         "1.25 times as many are let in\n"
         "  lane default: 30 waiting, 1 returning, 2 ready, 3 active, 70 released, now "
         "13/s; the last in line waits about 15 s\n"
-        "    SEGMENT  NODE       STATE   FILL                    WAITING  JOINED   OF  "
+        "    SEGMENT  NODE       STATE   FILL                    WAITING  PLACES   OF  "
         "AHEAD"
         "  MOVE\n"
         "         17  segment.0  sealed  [######--------------]       30     100  100    "

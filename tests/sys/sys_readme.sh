@@ -92,6 +92,15 @@ page=docs/clients.md
 type_in "somebody is let in, in Python" "# Clients"
 said "  with a pass" '^eyJ[A-Za-z0-9_.-]+$'
 command -v node >/dev/null || give_up "node is not installed (deploy/deps.sh clients)"
+sed -n '/^```html$/,/^```$/{/^  /p}' "$root/docs/game.md" |
+    sed "s|https://q1.example|http://127.0.0.1:$((PORT + 10))|; s|https://q2.example|http://127.0.0.1:$((PORT + 11))|" >"$DIR/page.js"
+timeout 60 node -e '
+    const fs = require("fs");
+    globalThis.Segq = require(process.argv[1]);
+    globalThis.show = globalThis.again = globalThis.sorry = globalThis.tell = () => {};
+    globalThis.login = pass => { console.log(pass); process.exit(); };
+    eval(fs.readFileSync(process.argv[2], "utf8"));' "$root/clients/js/segq_events.js" "$DIR/page.js" >"$DIR/out" 2>&1
+said "somebody is let in by the script for pages" '^eyJ[A-Za-z0-9_.-]+$'
 type_in "and in JavaScript" "[For JavaScript and TypeScript]" 's|"\./|"|'
 said "  with a pass, too" '^eyJ[A-Za-z0-9_.-]+$'
 

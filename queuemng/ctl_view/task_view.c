@@ -193,8 +193,9 @@ LIST_VIEW(view_task_schedules, "schedules", "the queue has no schedule\n",
           COL("OUTCOME", "{outcome}"), COL("TASK", "{id}"), COL("STATE", "{state}"))
 
 #define DEFINITION "{&definition:{key}: {value:json -}\n}"
-#define TICKS                                                                                               \
-    "{?ticks:fires: {ticks.0.local}{?ticks.1:, {ticks.1.local}}{?ticks.2:, {ticks.2.local}}|fires: not again}\n"
+#define TICKS                                                                                           \
+    "fires: {?ticks:{ticks.0.local}{?ticks.1:, {ticks.1.local}}{?ticks.2:, {ticks.2.local}}|not "       \
+    "{?definition.paused:while it is paused|again}}\n"
 
 SAYS_VIEW(view_task_schedule,
           "schedule {schedule} of queue {queue}{?why:; stands still: {why}}\n" DEFINITION TICKS

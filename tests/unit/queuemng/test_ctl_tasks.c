@@ -160,3 +160,19 @@ Test(ctl_tasks, an_attempt_in_a_line)
     cr_expect_not_null(strstr(text(), ", took 20 s: nack"), "%s", text());
     json_decref(j);
 }
+
+/* A schedule that is paused goes on when it is resumed; one that is over does not. */
+Test(ctl_tasks, a_schedule_says_when_it_fires)
+{
+    json_t *paused = js("{\"schedule\":\"s\",\"queue\":\"q\",\"ticks\":[],\"definition\":{\"paused\":true},"
+                        "\"changes\":[{\"key\":\"paused\",\"from\":false,\"to\":true}]}");
+    json_t *over = js("{\"schedule\":\"s\",\"queue\":\"q\",\"ticks\":[],\"definition\":{\"until\":1}}");
+
+    view_schedule_changed(&b, paused);
+    cr_expect_str_eq(text(), "schedule s of queue q:\npaused: false -> true\nfires: not while it is paused\n");
+    buf_reset(&b);
+    view_schedule_changed(&b, over);
+    cr_expect_str_eq(text(), "schedule s of queue q: nothing has changed: it is so already\nfires: not again\n");
+    json_decref(paused);
+    json_decref(over);
+}

@@ -173,8 +173,8 @@ const named = e => NAMES.map(n => e[n]).filter(Boolean);
 // An order's object, by its path: /v1/admin/queues/login/release -> login.
 const objectOf = e => decodeURIComponent((String(e.what).match(/\/v1\/admin\/[\w-]+\/([^/]+)/) || [])[1] || '');
 
-// A change is one line: "definition changed" says less than "anna changed login: ...", and an order less
-// than what came of it. (Who gave it stands among the changes.)
+// A change is one line: "definition changed" and "Queue login: paused" say less than "anna changed login:
+// ...", and an order less than what came of it. (Who gave it stands among the changes.)
 export function once(events) {
   const all = events.map(x => ({ x, e: readEvent(x.text) }));
   const beside = (a, i, fits) => {
@@ -184,6 +184,7 @@ export function once(events) {
     return false;
   };
   return all.filter((a, i) => /^(queue|pool|endpoint|budget)_changed$/.test(a.e.event) ? !beside(a, i, o => o.event === 'admin_change' && named(o).some(n => named(a.e).includes(n)))
+    : a.e.event === 'queue_state' ? !beside(a, i, o => o.event === 'admin_change' && o.queue === a.e.queue && /\bstate=/.test(o.change))
     : a.e.event === 'operator' ? !beside(a, i, o => !/^(operator|admin_change)$/.test(o.event) && named(o).includes(objectOf(a.e)))
     : true).map(a => a.x);
 }

@@ -471,7 +471,8 @@ async function words() {
       allEmpty: w.sumOfAll({ waiting: 0, returning: 0, queues_waiting: 0, rate_per_s: 0, longest: null }, 51),
       allHeld: w.sumOfAll({ waiting: 1, returning: 0, queues_waiting: 1, rate_per_s: 0, longest: null }, 2), shown,
       day, once: ev.once([['operator', 'who=anna did=POST what=/v1/admin/queues/shop/release'], ['release_by_hand', 'queue=shop n=3'], ['queue_changed', 'queue=shop version=8'], ['admin_change', 'by=anna queue=shop change=a=1'],
-        ['operator', 'who=anna did=POST what=/v1/admin/nodes/b/drain'], ['queue_changed', 'queue=other version=2']].map(([event, rest], i) => ({ seq: i, at_ms: 1e12 + i, level: 'info', text: `event=${event} ${rest}` }))).map(x => x.seq),
+        ['operator', 'who=anna did=POST what=/v1/admin/nodes/b/drain'], ['queue_changed', 'queue=other version=2'],
+        ['queue_state', 'queue=sale state=paused'], ['admin_change', 'by=anna queue=sale change="a=1 state=\\"paused\\""'], ['queue_state', 'queue=night state=open']].map(([event, rest], i) => ({ seq: i, at_ms: 1e12 + i, level: 'info', text: `event=${event} ${rest}` }))).map(x => x.seq),
       routine: ['opened', 'unused', 'sealed', 'removed', 'lost'].map(x => ev.isRoutine(`event=segment_${x} seg=1 queue=q`)),
       odd: ev.sentence('event=new_thing node=a why="b c"'), cut,
     };
@@ -503,7 +504,7 @@ async function words() {
   is('and what is not known of them', said.allHeld, '1 person waits in 1 of 2 queues; nobody goes in now; how long they wait is not known.');
   is('a list shows a key once, however often it is brought up to date', said.shown, ['a-1a-2', 'a-1a-2', 'a-1a-2']);
   is('a day is said as in English', said.day, '24 Nov 01:30');
-  is('of two lines about one change one is left', said.once, [1, 3, 4, 5]);
+  is('of two lines about one change one is left', said.once, [1, 3, 4, 5, 7, 8]);
   is('a segment comes and goes without a mark, but for one that is lost', said.routine, [true, true, true, true, false]);
   is('what a later queuemng says is no raw line', said.odd, 'New thing: node a, why b c');
   await c.close();

@@ -350,6 +350,8 @@ static void conflict(struct admin_ans *a, enum task_do verb, const struct msg_ta
         hint = "its group is sealed, and takes no more";
     else if (verb == DO_RESUBMIT)
         hint = "only of one that is over another one is made; cancel it first";
+    else if (verb == DO_DISCARD && task_state_is_final(s))
+        hint = "a worker may still have it: it is discarded when its lease has ended";
     else if (verb == DO_DISCARD)
         hint = "only one that is over is discarded; cancel it first";
     else if (s == TASK_DEAD)

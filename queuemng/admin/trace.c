@@ -118,6 +118,8 @@ static void because(const struct trace *w, char *out, size_t cap)
                            "timed out long ago, or the queue was flushed or deleted");
     else if (a->state == WHY_AWAY)
         snprintf(out, cap, "its node was lost; with its next poll it has its place again");
+    else if (a->state == WHY_WAITING && a->position == 0 && w->place.prequeue)
+        snprintf(out, cap, "it came early: it waits, and its position is drawn when the queue opens");
     else if (a->state == WHY_WAITING && a->position == 0)
         snprintf(out, cap, "it waits; its position is not known while a segment is rebuilt");
     else if (a->state == WHY_WAITING)

@@ -281,7 +281,8 @@ bool mng_place(const struct mng *m, seg_id seg, struct mng_place_view *v)
                                   .segment = s->id,
                                   .reachable = seg_reachable(s),
                                   .rebuild = seg_is_rebuilding(s),
-                                  .moving = s->move != NULL };
+                                  .moving = s->move != NULL,
+                                  .prequeue = queue_map_phase(s->lane->q).phase == PHASE_PREQUEUE };
     return true;
 }
 

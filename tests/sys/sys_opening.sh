@@ -34,6 +34,8 @@ nobody_has_a_place() {
         "$DIR/polls" | sort -u | wc -l)" = $N ]
 }
 check "nobody has a place yet" nobody_has_a_place
+check "why says so" grep -q '^because *it came early: .* is drawn when the queue opens$' <(ctl why "$(head -n 1 "$DIR/tokens")")
+check "status, too" grep -q '^queue login (open: prequeue): 0/s allowed, limited by not_open' <(ctl status login)
 check "the page says when it opens" grep -q 'You are here early.*about 30 minutes' \
     <(http "${LOOKS[@]}" "$R/q/login?return=/" | tr '\n' ' ')
 check "nobody is let in by hand" eval '! ctl release login 5 2>/dev/null'

@@ -271,6 +271,18 @@ static int once(screen_fn show, struct ctl *c, const char *queue)
 
 /* ---- status, watch ---- */
 
+/* JSON and YAML are of the whole cluster: a queue that it has not is an error all the same. */
+static int queue_is_there(const struct live *l)
+{
+    int rc;
+    json_t *doc = ctl_get(l->c, "/v1/admin/cluster", NULL, &rc);
+
+    if (doc != NULL && ctl_find(doc, "queues", "queue", l->queue) == NULL)
+        rc = ctl_say_no_queue(l->c, l->queue);
+    json_decref(doc);
+    return rc;
+}
+
 static int show_status(void *arg, struct buf *b, size_t lines)
 {
     const struct live *l = arg;
@@ -280,6 +292,8 @@ static int show_status(void *arg, struct buf *b, size_t lines)
     json_t *tasks = NULL;
 
     (void)lines;
+    if (doc == NULL && rc == CTL_OK && l->queue != NULL)
+        return queue_is_there(l);
     if (doc != NULL && !view_cluster(b, doc, l->queue, l->c->all))
         rc = ctl_say_no_queue(l->c, l->queue);
     if (doc != NULL && rc == CTL_OK && l->queue == NULL)

@@ -133,13 +133,16 @@ static void allowed(struct buf *b, const json_t *q)
                   "from before the flush)}");
 }
 
+/* What people are told, if it is not what was ordered: "open: full", "open: prequeue". */
+#define TOLD "{?public_state:{?public_state==state:|: {public_state}}}"
+
 /* With since when joins cost work, and why; a claim rate only with no-shows. */
 static void queue_view(struct buf *b, const json_t *q, bool all)
 {
     const json_t *l;
     size_t i;
 
-    ctl_say(b, q, "queue {queue} ({state}): ");
+    ctl_say(b, q, "queue {queue} ({state}" TOLD "): ");
     allowed(b, q);
     ctl_say(b, q, "{?limited_by:, limited by {limited_by}}{?challenge.level:; joins cost work since "
                   "{challenge.since_ms*}{?challenge.why=by_hand:, by hand|: {challenge.began_per_s#} came in a second}}"
@@ -332,7 +335,7 @@ static void totals(struct buf *b, const json_t *doc, const json_t *queues, bool 
 static void top_queues(struct buf *b, const json_t *list, size_t most, uint64_t all)
 {
     static const struct col cols[] = {
-        COL("QUEUE", "{queue}"), COL("STATE", "{state}"), COL(">WAITING", "{" CTL_IN_LINE "#}"),
+        COL("QUEUE", "{queue}"), COL("STATE", "{state}" TOLD), COL(">WAITING", "{" CTL_IN_LINE "#}"),
         COL(">CHANGE", "{+change:{change:change}|-}"),
         COL(">ARRIVE", "{+arrive:{arrive:counter}|-}"),
         COL(">LET_IN", "{rate_per_s:counter}"),

@@ -115,6 +115,23 @@ Test(ctl_status, unknown_values_are_not_zero)
     json_decref(c);
 }
 
+/* "open", while all who come are refused: the order is not what holds. */
+Test(ctl_status, a_queue_shows_what_people_are_told)
+{
+    json_t *c = js("{\"queues\":[{\"queue\":\"a\",\"state\":\"open\",\"public_state\":\"full\"},{\"queue\":\"b\","
+                   "\"state\":\"open\",\"public_state\":\"open\"},{\"queue\":\"c\",\"state\":\"paused\"}]}");
+
+    cr_expect(view_cluster(&b, c, NULL, false));
+    cr_expect_not_null(strstr(text(), "queue a (open: full): "), "%s", text());
+    cr_expect_not_null(strstr(text(), "queue b (open): "), "%s", text());
+    cr_expect_not_null(strstr(text(), "queue c (paused): "), "%s", text());
+    buf_reset(&b);
+    view_top(&b, c, NULL, 0);
+    cr_expect_not_null(strstr(text(), "\na      open: full "), "%s", text());
+    cr_expect_not_null(strstr(text(), "\nb      open "), "%s", text());
+    json_decref(c);
+}
+
 /* Blocks of places are no people. */
 Test(ctl_status, a_node_shows_its_people)
 {

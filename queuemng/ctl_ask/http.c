@@ -81,7 +81,7 @@ static int headers_add(struct exchange *x, const struct ctl_call *call, const ch
         rc = header_add(x, "If-None-Match: ", "*", NULL, e);
     if (rc == 0 && call->version != 0)
         rc = header_add(x, "If-Match: ", tag, NULL, e);
-    if (rc == 0 && call->bearer != NULL && strcmp(call->method, "GET") != 0)
+    if (rc == 0 && call->bearer != NULL) /* also with GET: some looks are in that log, too */
         rc = header_add(x, "X-Segq-Operator: ", operator_name(operator),
                         "the operator's name (SEGQ_OPERATOR, or the context's)", e);
     if (rc == 0 && (call->body != NULL || call->text != NULL))

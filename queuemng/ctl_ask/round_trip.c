@@ -355,8 +355,8 @@ int ctl_say_answer(const struct ctl *c, const struct ctl_answer *a, view_fn view
         b.failed |= !yaml_put(&b, doc);
     else if (good && (doc != NULL || empty) && view != NULL && c->form == FORM_TABLE)
         view(&b, doc);
-    else if (good && empty)
-        buf_str(&b, "ok");
+    else if (good && empty) /* in scripts it stays empty: "ok" is no JSON */
+        buf_str(&b, c->form == FORM_TABLE ? "ok" : "");
     else if (good || (c->form == FORM_JSON && doc != NULL))
         put_as_it_came(&b, a, good ? STDOUT_FILENO : STDERR_FILENO);
     else

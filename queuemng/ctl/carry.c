@@ -538,7 +538,7 @@ int cmd_task_cancel(struct ctl *c, char **argv)
     if (from_stdin && !c->yes)
         return ctl_fail(CTL_USAGE, "ids from standard input need --yes: nobody can be asked there");
     none = json_object();
-    rc = ctl_sure(c, none, "The tasks of the file are cancelled.\n", c->file);
+    rc = ctl_sure(c, none, "The tasks of the file are cancelled.", c->file);
     json_decref(none);
     f = rc != CTL_OK ? NULL : from_stdin ? stdin : fopen(c->file, "re");
     if (f == NULL)

@@ -107,8 +107,19 @@ int ctl_queue_is_sure(const struct ctl *c, enum risk risk, uint64_t n, const cha
 
 /* ---- nodes ---- */
 
+static json_int_t others_up(const json_t *doc, const char *name)
+{
+    const json_t *n;
+    json_int_t others = 0;
+    size_t i;
+
+    json_array_foreach(json_object_get(doc, "nodes"), i, n)
+        others += ctl_is(n, "up") && !ctl_is(n, "draining") && !ctl_equals(n, "name", name);
+    return others;
+}
+
 /* A segment node, or a task node (which has `partitions`, and `tasks` to be done, as it reported
- * last). New reference; NULL: not known (*rc CTL_OK), or not answered. */
+ * last), with `others`: how many nodes of its kind may take what it has. New reference; NULL: not known (*rc CTL_OK), or not answered. */
 static json_t *node_now(const struct ctl *c, const char *name, int *rc)
 {
     json_t *doc = ctl_get(c, LIVE, NULL, rc);
@@ -116,6 +127,8 @@ static json_t *node_now(const struct ctl *c, const char *name, int *rc)
     uint64_t tasks = 0;
     size_t i;
 
+    if (n != NULL)
+        (void)json_object_set_new(n, "others", json_integer(others_up(doc, name)));
     json_decref(doc);
     if (n != NULL || *rc != CTL_OK)
         return n;
@@ -125,7 +138,8 @@ static json_t *node_now(const struct ctl *c, const char *name, int *rc)
         tasks += ctl_sum(json_object_get(pool, "partitions"), "scheduled+waiting+running", "node",
                          name);
     if (n != NULL)
-        (void)json_object_set_new(n, "tasks", json_integer((json_int_t)tasks));
+        (void)json_object_update_new(n, json_pack("{s:I,s:I}", "tasks", (json_int_t)tasks, "others",
+                                                  others_up(doc, name)));
     json_decref(doc);
     return n;
 }

@@ -318,7 +318,7 @@ int cmd_token_add(struct ctl *c, char **argv)
     }
     puts(token);
     sodium_memzero(token, sizeof(token));
-    fputs("segqctl: this is the token; it is shown once. " READ_AGAIN "\n", stderr);
+    fputs("segqctl: this is the token; it is shown once; " READ_AGAIN "\n", stderr);
     return CTL_OK;
 }
 

@@ -266,7 +266,7 @@ static int delete_is_sure(struct ctl *c, const struct def_kind *kind, const char
     json_decref(ctl_get(c, kind->one, name, &rc)); /* a name that is none is not asked about */
     return rc != CTL_OK ? rc
                         : ctl_sure(c, NULL, "All tasks of its queues, their results, and their "
-                                            "schedules are gone for good.\n", name);
+                                            "schedules are gone for good.", name);
 }
 
 int cmd_delete(struct ctl *c, char **argv)

@@ -31,22 +31,17 @@ LIST_VIEW(view_pools, "pools", "no pools\n", COL("POOL", "{match}"),
 LIST_VIEW(view_budgets, "budgets+members", "no budgets\n", COL("BUDGET", "{?kind:{..name}|{name}}"),
           COL("MEMBER", "{?kind:{kind} {name}|-}"), COL(">WEIGHT", "{?kind:{weight#}|-}"),
           USED(">RATE", "rate_per_s", "/s"), USED(">ACTIVE", "active", ""),
-          COL("UNITS", "{?kind:{+part.units_part:{part.units_part%}|-}|{&rates, :{used=} of {units=}/{per}|-}}"),
+          COL("UNITS", "{?kind:{+part.units_part:{part.units_part:share}|-}|{&rates, :{used=} of {units=}/{per}|-}}"),
           COL("LIMITED_BY", "{?kind:-|{limited_by}}"))
 
 LIST_VIEW(view_routes, "routes/rules", "no routes\n", COL("ROUTE", "{..name}"), COL("POINTER", "{..pointer}"),
           COL("MATCH", "{?match:{match:texts}|any}"), COL("ENDPOINTS", "{?endpoints:{endpoints:texts}|any}"),
-          COL("MAX_WAIT", "{max_wait}"))
+          COL("MAX_WAIT", "{?max_wait=0ms:any|{max_wait}}"))
 
 /* ---- tickets ---- */
 
-SAYS_VIEW(view_ticket, "{&.:{key:pad 15} {value:plain true false}\n}")
-
-SAYS_VIEW(view_place, "lane {lane}{+position:, position {position#}}"
-                      "{?state=waiting:{+eta_s:, about {eta_s^}}|, {state}}\n")
-
-/* Prints its members, moments (x_at) among them; then its audit trail, the oldest line first. */
-void view_why(struct buf *b, const json_t *doc)
+/* Its members, moments (x_at) among them; lists are left out. */
+static void put_members(struct buf *b, const json_t *doc)
 {
     const char *key;
     json_t *v;
@@ -64,7 +59,21 @@ void view_why(struct buf *b, const json_t *doc)
             ctl_say_in(b, v, NULL, "{.:plain yes no}");
         buf_byte(b, '\n');
     }
-    ctl_say(b, doc, "audit trail     {events:count} lines{?trail_whole:|, perhaps not all}\n{&nodes:{?whole:|  {node} "
+}
+
+void view_ticket(struct buf *b, const json_t *doc)
+{
+    put_members(b, doc);
+}
+
+SAYS_VIEW(view_place, "lane {lane}{+position:, position {position#}}"
+                      "{?state=waiting:{+eta_s:, about {eta_s^}}|, {state}}\n")
+
+/* Below its members its audit trail, the oldest line first. */
+void view_why(struct buf *b, const json_t *doc)
+{
+    put_members(b, doc);
+    ctl_say(b, doc, "audit trail     {events:count} line{?events.0:{?events.1:s}|s}{?trail_whole:|, perhaps not all}\n{&nodes:{?whole:|  {node} "
                     "{?answered:{?trail:did not look through all of its trail|"
                     "keeps no audit trail (audit_dir)}|did not answer}\n}}"
                     "{&events:  {time}  {event:pad 9}{&.:{?key=time:|{?key=event:|{?key=ticket:| {key}={value:plain "
@@ -162,8 +171,8 @@ void view_pretty(struct buf *b, const json_t *doc)
 SAYS_VIEW(view_undrained, "{node}: takes segments and partitions again")
 SAYS_VIEW(view_held, "key {key}: paused (was not pinned)")
 SAYS_VIEW(view_unpinned, "key {key}: not pinned any more: the limits of its pool hold")
-SAYS_VIEW(view_deleted, "{?pool:pool {pool}: }{?endpoint:endpoint {endpoint}: }{?budget:budget "
-                        "{budget}: }deleted")
+SAYS_VIEW(view_deleted, "{?pool:pool {pool}: }{?endpoint:endpoint {endpoint}: }"
+                        "{?budget:budget {budget}: }{?route:route {route}: }deleted")
 SAYS_VIEW(view_discarded, "the task is gone, with its payload and its result")
 SAYS_VIEW(view_rebind, "ticket {ticket} of queue {queue}: {was} -> {device}, until {until_ms*}; at a router: {path}")
 SAYS_VIEW(view_left, "the place is given up")
@@ -260,7 +269,8 @@ SAYS_VIEW(view_forget,
 
 SAYS_VIEW(view_drain,
           "ok: {?partitions+segments:{partitions+segments#} "
-          "{?partitions:partition|segment}{?partitions+segments=1:|s}{?up: will move to other "
-          "nodes; the node is empty when segqctl {?partitions:task list|status} says so| cannot "
+          "{?partitions:partition|segment}{?partitions+segments=1:|s}{?up:{?others: will move to other "
+          "nodes; the node is empty when segqctl {?partitions:task list|status} says so| will stay: no "
+          "other node is up that takes {?partitions+segments=1:it|them}}| cannot "
           "move now: the node is down since {silent_ms~}. Start it again; if it is gone for good: "
           "segqctl forget {name}}|it is empty and can be stopped}")

@@ -112,7 +112,7 @@ bool view_is_pool(struct buf *b, const json_t *doc, const char *name)
 
 /* ---- endpoints ---- */
 
-#define MEAN_COL COL(">MS", "{ms:per succeeded+failed}") /* calls that have ended */
+#define MEAN_COL COL(">MS", "{?succeeded+failed:{ms:per succeeded+failed}|-}") /* of calls that have ended */
 /* "4812 of 200000 (100000/minute), 80 of 500 (500/day, from 2026-11-28 00:00 to 2026-11-29 00:00), ..." */
 #define UNITS_COLS                                                                                       \
     COL("UNITS_USED", "{&rates, :{used=} of {burst=} ({units=}/{per}{?ends_at:, from {begins_at@} to "   \
@@ -207,7 +207,7 @@ SAYS_VIEW(view_schedule_changed,
 
 SAYS_VIEW(view_schedule_deleted, "schedule {schedule} of queue {queue} is deleted; it was:\n" DEFINITION)
 
-SAYS_VIEW(view_task_order, "ok: {tasks#} tasks\n" CTL_AWAY)
+SAYS_VIEW(view_task_order, "ok: {tasks#} task{?tasks=1:|s}\n" CTL_AWAY)
 
 /* ---- one task ---- */
 

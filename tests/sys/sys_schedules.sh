@@ -59,7 +59,7 @@ check_eq "  the same again makes no other task" "$(jq -r .outcome <<<"$once")" s
 check_eq "  which is this one" "$(http "$R/v1/tasks/$(jq -r .task <<<"$once")" | field queue)" now
 check_eq "  its next tick stays" "$(next_of)" "$next"
 check_eq "  without a token nobody runs it" "$(status_of -X POST "$S/yearly/run")" 401
-check "  operators run it, too" eval '"$BIN/segqctl" --dir "$C" task schedules run now yearly | grep -qx "ok: 1 tasks"'
+check "  operators run it, too" eval '"$BIN/segqctl" --dir "$C" task schedules run now yearly | grep -qx "ok: 1 task"'
 check "  which their log has" grep -q 'now/tasks/schedules/yearly/run' <("$BIN/segqctl" --dir "$C" --json audit)
 check_eq "  to operators one that is not there is said" \
     "$(admin POST /v1/admin/task-queues/now/tasks/schedules/none/run | field code)" schedule_unknown

@@ -183,6 +183,7 @@ join_many 60 "$DIR/j2"
 t2=$(tokens_of "$DIR/j2" | tail -n 1)
 check "leave" runs_well leave "$(tokens_of "$DIR/j2" | head -n 1)"
 check "  says what that means" says '^the place is given up$'
+check "  in scripts it says nothing" eval 'runs_well -o json leave "$(tokens_of "$DIR/j2" | head -n 1)" && [ ! -s "$DIR/out" ]'
 check "leave again is no error" runs_well leave "$(tokens_of "$DIR/j2" | head -n 1)"
 asks() { exits 2 '59 people wait\. .*no undo.*--yes' flush login; }
 wait_for 5 "flush asks, with how many wait" asks
@@ -400,6 +401,9 @@ for words in "status" "queue list" "queue show login" "audit" "events" "endpoint
     check "-o json $words" runs_well $words -o json
     check_eq "  is JSON" "$(jq -r type "$DIR/out")" object
 done
+ctl -o json status nosuch
+check_eq "status of a queue that is none: 1, in JSON, too" $? 1
+check "  it says so" complains "there is no queue 'nosuch'"
 check "YAML says the same as JSON" same_definition
 check "a form that is none" exits 2 "-o takes table, json or yaml, not 'xml'" -o xml status
 check "one that a command has not" exits 2 "diff prints text" -o yaml diff x

@@ -95,7 +95,7 @@ done
 ctl claim images --task order-1 --task-key a/b/c
 check "  nor a key of three levels" complains '--task-key takes a key'
 ctl task cancel-all images --label spring --yes
-check "all tasks with a label are cancelled" says '^ok: 1 tasks'
+check "all tasks with a label are cancelled" says '^ok: 1 task$'
 check_eq "  the others are not" "$(ids images '')" 'cancelled,running,scheduled,waiting'
 ctl task discard "$labelled" --yes
 ctl task list images waiting
@@ -177,6 +177,7 @@ ctl task cancel "$late"
 check "it is cancelled" says '^state +cancelled'
 check_eq "what is over is not cancelled" "$(admin POST "/v1/admin/tasks/$late/cancel" | field detail)" 'the task is cancelled: it is over'
 check "without a terminal a discard wants --yes" test "$(ctl task discard "$late"; echo $?)" = 2
+check "  in one line" test "$(wc -l <"$DIR/err")" = 1
 ctl task discard "$late" --yes
 check "it is discarded" says '^the task is gone, with its payload and its result$'
 check_eq "and gone" "$(why "$late" .code)" task_unknown
@@ -274,6 +275,8 @@ ctl task cancel "$K"
 check_eq "one that runs is cancelled when its attempt ends" "$(why "$K" '"\(.state) \(.stopping)"')" 'running true'
 ctl task cancel "$K" --force
 check "by force at once" says '^state +cancelled'
+check_eq "  it is not discarded while a worker may have it" "$(admin POST "/v1/admin/tasks/$K/discard" | field detail)" \
+    'the task is cancelled: a worker may still have it: it is discarded when its lease has ended'
 check "  it says that it may have been done" says '^because +cancelled, but an attempt had begun'
 check_eq "  its worker is told" "$(task_call -d "{\"lease_id\":\"$LEASE\"}" -o "$DIR/body" -w '%{http_code}' "$R/v1/tasks/$K/ack")" 409
 ctl task run "$K" --force
@@ -399,6 +402,9 @@ check_eq "one that stayed behind is deleted" "$(admin GET "${SCHED/9/8}" | jq -c
 # ---- a node that is away
 ctl status
 check "status has pools and task nodes" says '^task\.0 +up( .*)? 4 +0 '
+ctl drain task.0
+check "the only node keeps what it has" says '^ok: 4 partitions will stay: no other node is up that takes them$'
+ctl undrain task.0
 pid=$(pid_of task.0)
 kill -STOP "$pid"
 check_eq "a node that is silent: 503" "$(why "$one" .code)" queue_unavailable

@@ -26,13 +26,13 @@ Test(ctl_answers, queues_in_one_table)
 Test(ctl_answers, tickets_and_refusals)
 {
     json_t *t =
-        js("{\"token\":\"EA\",\"position\":12,\"eta_s\":null,\"released_at\":1.5}");
+        js("{\"token\":\"EA\",\"position\":12,\"eta_s\":null,\"prequeue\":true,\"released_at\":1.5}");
     json_t *p = js("{\"title\":\"Gone\",\"status\":410,\"code\":\"ticket_gone\","
                    "\"detail\":\"it is\\u001b[2J over\",\"reason\":\"left\"}");
 
     view_ticket(&b, t);
     cr_expect_str_eq(text(), "token           EA\nposition        12\neta_s           -\n"
-                             "released_at     1.5\n");
+                             "prequeue        yes\nreleased_at     1970-01-01 00:00:01 UTC\n");
     buf_reset(&b);
     view_problem(&b, 410, p);
     cr_expect_str_eq(text(), "it is?[2J over: left");
@@ -224,10 +224,55 @@ Test(ctl_answers, drain_tells_its_effect)
 {
     drain_is("ok: it is empty and can be stopped", "{\"name\":\"s1\",\"up\":true,\"segments\":0}");
     drain_is("ok: 1 segment will move to other nodes; the node is empty when segqctl status says "
-             "so", "{\"name\":\"s1\",\"up\":true,\"segments\":1}");
+             "so", "{\"name\":\"s1\",\"up\":true,\"segments\":1,\"others\":1}");
+    drain_is("ok: 17 partitions will stay: no other node is up that takes them",
+             "{\"name\":\"t1\",\"up\":true,\"partitions\":17,\"others\":0}");
     drain_is("ok: 3 segments cannot move now: the node is down since 41 s. Start it again; if it "
              "is gone for good: segqctl forget s1",
              "{\"name\":\"s1\",\"up\":false,\"segments\":3,\"silent_ms\":40999}");
+}
+
+static void says(ctl_view *view, const char *want, const char *json)
+{
+    json_t *doc = js(json);
+
+    buf_reset(&b);
+    view(&b, doc);
+    cr_expect_str_eq(text(), want);
+    json_decref(doc);
+}
+
+Test(ctl_answers, what_is_deleted_has_its_name)
+{
+    says(view_deleted, "pool ride/*: deleted", "{\"pool\":\"ride/*\"}");
+    says(view_deleted, "route r: deleted", "{\"route\":\"r\"}");
+}
+
+Test(ctl_answers, one_line_is_one)
+{
+    says(view_why, "audit trail     0 lines, perhaps not all\n", "{\"events\":[]}");
+    says(view_why, "audit trail     1 line\n  1  left     \n",
+         "{\"trail_whole\":true,\"events\":[{\"time\":\"1\",\"event\":\"left\"}]}");
+    says(view_why, "audit trail     2 lines\n  1  a        \n  2  b        \n",
+         "{\"trail_whole\":true,\"events\":[{\"time\":\"1\",\"event\":\"a\"},{\"time\":\"2\",\"event\":\"b\"}]}");
+}
+
+Test(ctl_answers, a_route_without_a_longest_wait_has_any)
+{
+    says(view_routes, "ROUTE  POINTER  MATCH  ENDPOINTS  MAX_WAIT\n"
+                      "r      /model   a,b    gen        any\n"
+                      "r      /model   any    any        10s\n",
+         "{\"routes\":[{\"name\":\"r\",\"pointer\":\"/model\",\"rules\":[{\"match\":[\"a\",\"b\"],"
+         "\"endpoints\":[\"gen\"],\"max_wait\":\"0ms\"},{\"match\":[],\"max_wait\":\"10s\"}]}]}");
+}
+
+Test(ctl_answers, a_part_of_a_budgets_units_is_a_share)
+{
+    says(view_budgets, "BUDGET  MEMBER        WEIGHT  RATE  ACTIVE  UNITS             LIMITED_BY\n"
+                       "c       -                  -     -       -  99 of 100/minute  -\n"
+                       "c       endpoint gpt       1     -       -  25 %              -\n",
+         "{\"budgets\":[{\"name\":\"c\",\"rates\":[{\"used\":99,\"units\":100,\"per\":\"minute\"}],"
+         "\"members\":[{\"kind\":\"endpoint\",\"name\":\"gpt\",\"weight\":1,\"part\":{\"units_part\":0.25}}]}]}");
 }
 
 static void forget_is(const char *want, const char *node)

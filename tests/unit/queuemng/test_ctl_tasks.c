@@ -99,6 +99,29 @@ Test(ctl_tasks, a_probe_says_what_came_of_it)
     json_decref(j);
 }
 
+Test(ctl_tasks, one_task_is_one)
+{
+    json_t *j = json_pack("{s:i}", "tasks", 1);
+
+    view_task_order(&b, j);
+    json_object_set_new(j, "tasks", json_integer(1200));
+    view_task_order(&b, j);
+    cr_expect_str_eq(text(), "ok: 1 task\nok: 1 200 tasks\n");
+    json_decref(j);
+}
+
+/* A mean of no call is no time. */
+Test(ctl_tasks, an_endpoint_that_no_call_went_to_has_no_mean)
+{
+    json_t *j = js("{\"endpoints\":[{\"name\":\"g\",\"ms\":0,\"succeeded\":0},{\"name\":\"h\",\"ms\":9,\"succeeded\":3}]}");
+
+    view_endpoints(&b, j);
+    cr_expect_not_null(strstr(text(), " FAILED  MS  "), "%s", text());
+    cr_expect_not_null(strstr(text(), "          0       0   -  "), "%s", text());
+    cr_expect_not_null(strstr(text(), "          3       0   3  "), "%s", text());
+    json_decref(j);
+}
+
 Test(ctl_tasks, a_task_in_lines)
 {
     json_t *j = js("{\"id\": \"3-77\", \"state\": \"waiting\", \"because\": \"no\\u001bthing\","

@@ -100,7 +100,7 @@ struct mng_place_view { /* where a token's segment is */
     const char *queue, *lane, *node;
     seg_id segment; /* segment itself, or the one that has absorbed it */
     bool reachable, rebuild, moving;
-    bool prequeue; /* its queue has not opened: places are drawn then */
+    bool prequeue; /* before the queue opens: places are drawn then */
 };
 
 typedef void (*mng_each_fn)(void *ctx, const void *view);

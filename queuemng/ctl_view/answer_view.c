@@ -40,7 +40,7 @@ LIST_VIEW(view_routes, "routes/rules", "no routes\n", COL("ROUTE", "{..name}"), 
 
 /* ---- tickets ---- */
 
-/* Its members, moments (x_at) among them; lists are left out. */
+/* Members in lines, moments (x_at) as dates; lists are left out. */
 static void put_members(struct buf *b, const json_t *doc)
 {
     const char *key;
@@ -69,7 +69,7 @@ void view_ticket(struct buf *b, const json_t *doc)
 SAYS_VIEW(view_place, "lane {lane}{+position:, position {position#}}"
                       "{?state=waiting:{+eta_s:, about {eta_s^}}|, {state}}\n")
 
-/* Below its members its audit trail, the oldest line first. */
+/* Members, and below them the audit trail, the oldest line first. */
 void view_why(struct buf *b, const json_t *doc)
 {
     put_members(b, doc);

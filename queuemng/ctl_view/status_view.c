@@ -133,7 +133,7 @@ static void allowed(struct buf *b, const json_t *q)
                   "from before the flush)}");
 }
 
-/* What people are told, if it is not what was ordered: "open: full", "open: prequeue". */
+/* Behind the order what people are told, if that is something else: "open: full", "open: prequeue". */
 #define TOLD "{?public_state:{?public_state==state:|: {public_state}}}"
 
 /* With since when joins cost work, and why; a claim rate only with no-shows. */

@@ -112,7 +112,7 @@ bool view_is_pool(struct buf *b, const json_t *doc, const char *name)
 
 /* ---- endpoints ---- */
 
-#define MEAN_COL COL(">MS", "{?succeeded+failed:{ms:per succeeded+failed}|-}") /* of calls that have ended */
+#define MEAN_COL COL(">MS", "{?succeeded+failed:{ms:per succeeded+failed}|-}") /* calls that have ended */
 /* "4812 of 200000 (100000/minute), 80 of 500 (500/day, from 2026-11-28 00:00 to 2026-11-29 00:00), ..." */
 #define UNITS_COLS                                                                                       \
     COL("UNITS_USED", "{&rates, :{used=} of {burst=} ({units=}/{per}{?ends_at:, from {begins_at@} to "   \

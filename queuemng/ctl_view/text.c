@@ -270,7 +270,7 @@ void ctl_change(struct buf *b, double per_s)
     ctl_rate(b, fabs(per_s) < 0.05 ? 0 : fabs(per_s));
 }
 
-#define YEAR_9999 253402300799.0 /* its last second */
+#define YEAR_9999 253402300799.0 /* the last second */
 
 void ctl_moment(struct buf *b, double s)
 {

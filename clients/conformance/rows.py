@@ -585,6 +585,9 @@ def middleware(r, kind):
         r.claim(status == 401 and headers.get("x-segq-location", "").endswith(where), f"{ask}: {status} {headers}")
         status, headers, _ = visit(site + "/cart", accept="text/html")
         r.claim(status in (302, 303) and headers["location"].endswith(where), f"{ask}: {status} {headers}")
+        status, headers, body = visit(f"{site}/q/{r.queue}", accept="text/html")
+        r.claim(status == 401 and "location" not in headers and b"lead to the routers" in body,
+                f"{ask}: the room's own address goes in circles: {status} {headers}")
         r.claim(visit(site, got["pass"][:-6] + "AAAAAA")[0] == 401, f"{ask}: a forged pass gets in")
     always = c.ask("serve", queue=r.queue, kind=kind)["url"]
     visit(always, got["pass"])

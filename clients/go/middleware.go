@@ -228,8 +228,12 @@ func (g *Gate) refuse(w http.ResponseWriter, r *http.Request, why error) {
 	where := g.Room + "/q/" + esc(g.Queue) + "?return=" + strings.ReplaceAll(url.QueryEscape(back), "%2F", "/")
 	h.Set("X-Segq-Location", where)
 	mode := r.Header.Get("Sec-Fetch-Mode")
+	astray := g.Room == "" && strings.HasPrefix(uri(r), "/q/") // what should be the room: it would go in circles
+	if astray {
+		detail = "/q/ and /v1/ of this site have to lead to the routers"
+	}
 	if (mode == "" || mode == "navigate") && strings.Contains(r.Header.Get("Accept"), "text/html") &&
-		(reads || r.Method == "POST") && code != "pass_used" {
+		(reads || r.Method == "POST") && code != "pass_used" && !astray {
 		h.Set("Location", where)
 		w.WriteHeader(303)
 		return

@@ -411,6 +411,9 @@ namespace Segq
             var where = o.Room + "/q/" + Routers.Enc(queue) + "?return=" + Routers.Enc(back).Replace("%2F", "/");
             d.Headers["X-Segq-Location"] = where;
             bool goes = Get(h, "Sec-Fetch-Mode", "navigate") == "navigate" && Get(h, "Accept").Contains("text/html");
+            bool astray = o.Room == "" && uri.StartsWith("/q/", StringComparison.Ordinal); // what should be the room: it would go in circles
+            if (astray)
+                return Problem(d, why.Status, "No pass", why.Code, "/q/ and /v1/ of this site have to lead to the routers", where);
             if (!goes || !(get || method == "POST") || why.Code == "pass_used")
                 return Problem(d, why.Status, "No pass", why.Code, why.Detail, where);
             d.Headers["Location"] = where;

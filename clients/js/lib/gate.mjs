@@ -239,10 +239,11 @@ export class Gate {
     const location = `${this.room}/q/${path(this.queue)}?return=${path(back).replaceAll('%2F', '/')}`;
     const more = [['X-Segq-Location', location], ['Cache-Control', 'no-store']], status = why.status || 401;
     const goes = (headers['sec-fetch-mode'] ?? 'navigate') === 'navigate' && (headers.accept || '').includes('text/html');
-    if (goes && /^(GET|HEAD|POST)$/.test(method) && why.code !== 'pass_used')
+    const astray = !this.room && uri.startsWith('/q/'); // what should be the room: it would go in circles
+    if (goes && /^(GET|HEAD|POST)$/.test(method) && why.code !== 'pass_used' && !astray)
       return { status: 303, headers: [...more, ['Location', location]], body: '' };
     return { status, headers: [...more, ['Content-Type', 'application/problem+json']],
-      body: says({ title: 'No pass', status, code: why.code, detail: why.detail, location }) };
+      body: says({ title: 'No pass', status, code: why.code, detail: astray ? '/q/ and /v1/ of this site have to lead to the routers' : why.detail, location }) };
   }
 
   /** `X-Segq-Command: release` of the application's answer, beside: for us, not for the visitor. */

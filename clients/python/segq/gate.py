@@ -363,9 +363,11 @@ class Gate:
         status = why.status or 401
         more = [("X-Segq-Location", where), ("Cache-Control", "no-store")]
         goes = headers.get("sec-fetch-mode", "navigate") == "navigate" and "text/html" in headers.get("accept", "")
-        if goes and method in ("GET", "HEAD", "POST") and why.code != "pass_used":
+        astray = not self.room and uri.startswith("/q/")  # what should be the room: it would go in circles
+        if goes and method in ("GET", "HEAD", "POST") and why.code != "pass_used" and not astray:
             return Decision(None, None, [*more, ("Location", where)], 303, b"")
-        body = json.dumps({"title": "No pass", "status": status, "code": why.code, "detail": why.detail,
+        detail = "/q/ and /v1/ of this site have to lead to the routers" if astray else why.detail
+        body = json.dumps({"title": "No pass", "status": status, "code": why.code, "detail": detail,
                            "location": where}).encode()
         return Decision(None, None, [*more, ("Content-Type", "application/problem+json")], status, body)
 

@@ -368,12 +368,14 @@ public final class Gate {
         more.put("X-Segq-Location", where);
         boolean goes = h.getOrDefault("sec-fetch-mode", "navigate").equals("navigate")
             && h.getOrDefault("accept", "").contains("text/html");
-        if (goes && (get || method.equals("POST")) && !why.code().equals("pass_used")) {
+        boolean astray = room.isEmpty() && uri.startsWith("/q/");   // what should be the room: it would go in circles
+        if (goes && (get || method.equals("POST")) && !why.code().equals("pass_used") && !astray) {
             more.put("Location", where);
             return new Decision(303, null, more, new byte[0]);
         }
         more.put("Content-Type", "application/problem+json");
-        return new Decision(why.status(), null, more, problem(why.status(), "No pass", why.code(), why.detail(), where));
+        return new Decision(why.status(), null, more, problem(why.status(), "No pass", why.code(),
+            astray ? "/q/ and /v1/ of this site have to lead to the routers" : why.detail(), where));
     }
 
     private static byte[] problem(int status, String title, String code, String detail, String where) {

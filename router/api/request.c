@@ -261,8 +261,8 @@ bool api_query(struct slice query, const char *key, struct slice *out)
     return false;
 }
 
-/* False: it is none of AWS' waiting room. */
-static bool aws(struct slice p, struct api_req *out)
+/* Paths of AWS' waiting room. */
+static void aws(struct slice p, struct api_req *out)
 {
     static const struct {
         const char *path, *allow;
@@ -280,9 +280,27 @@ static bool aws(struct slice p, struct api_req *out)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         if (slice_is(p, rows[i].path)) {
             *out = (struct api_req){ .call = rows[i].call, .allow = rows[i].allow, .open = true };
-            return true;
+            return;
         }
-    return false;
+}
+
+/* Paths without a name in them. */
+static void nameless(const struct http_req *q, struct api_req *out, struct slice p)
+{
+    if (IS(p, "/v1/verify"))
+        only_read(q, out, API_VERIFY);
+    else if (IS(p, "/v1/session"))
+        only_post(q, out, API_SESSION);
+    else if (IS(p, "/"))
+        only_read(q, out, API_START);
+    else if (IS(p, "/healthz"))
+        only_read(q, out, API_HEALTH);
+    else if (IS(p, "/readyz"))
+        only_read(q, out, API_READY);
+    else if (IS(p, "/.well-known/jwks.json"))
+        only_read(q, out, API_JWKS);
+    else
+        aws(p, out);
 }
 
 #define TICKETS "/v1/tickets/"
@@ -355,22 +373,10 @@ void api_route(const struct http_req *q, struct api_req *out)
         *out = (struct api_req) { .call = API_SCHEDULES, .arg = p, .group = true };
     else if (BEGINS(&p, "/v1/places"))
         places(q, out, p);
-    else if (IS(p, "/v1/verify"))
-        only_read(q, out, API_VERIFY);
-    else if (IS(p, "/v1/session"))
-        only_post(q, out, API_SESSION);
     else if (BEGINS(&p, "/q/"))
         page(q, out, p);
-    else if (IS(p, "/"))
-        only_read(q, out, API_START);
-    else if (IS(p, "/healthz"))
-        only_read(q, out, API_HEALTH);
-    else if (IS(p, "/readyz"))
-        only_read(q, out, API_READY);
-    else if (IS(p, "/.well-known/jwks.json"))
-        only_read(q, out, API_JWKS);
-    else if (aws(p, out))
-        return;
+    else
+        nameless(q, out, p);
     if (named && out->arg.p != NULL)
         put_slashes(q, out);
 }

@@ -93,9 +93,9 @@ static void ready(struct router *r)
     api_ready(&r->ans, router_is_ready(r), routes_version(r->routes), up, of);
 }
 
-/* Calls that are answered later, or by others; false: it is none of these. */
-static bool start(struct router *r, struct httpd_req *req, const struct http_req *q,
-                  const struct api_req *a, bool servers)
+/* Calls of people in a line; false: it is none of these. */
+static bool start_of_people(struct router *r, struct httpd_req *req, const struct http_req *q,
+                            const struct api_req *a)
 {
     switch (a->call) {
     case API_POLL:
@@ -126,6 +126,42 @@ static bool start(struct router *r, struct httpd_req *req, const struct http_req
     case API_SESSION:
         session_start(r, req, q);
         return true;
+    case API_PERMIT_ONE:
+        permit_one(r, req, q, a->arg);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Calls of tasks, and those with a permit, which may be either's; false: it is none of these. */
+static bool start_of_tasks(struct router *r, struct httpd_req *req, const struct http_req *q,
+                           const struct api_req *a, bool servers)
+{
+    switch (a->call) {
+    case API_TASKS:
+    case API_TASK:
+    case API_SCHEDULES:
+    case API_CALL:
+        break;
+    case API_PERMIT:
+        if (permit_join(r, req, q, a))
+            return true;
+        if (r->tasking == NULL)
+            return page_nothing(r, req, q);
+        break;
+    default:
+        return false;
+    }
+    task_request(r->tasking, req, q, a, servers);
+    return true;
+}
+
+/* Pages, and what a waiting room may have there; false: it is none of these, or nothing is there. */
+static bool start_of_pages(struct router *r, struct httpd_req *req, const struct http_req *q,
+                           const struct api_req *a)
+{
+    switch (a->call) {
     case API_PAGE:
     case API_FORM:
     case API_WORDS:
@@ -135,19 +171,6 @@ static bool start(struct router *r, struct httpd_req *req, const struct http_req
         return true;
     case API_START:
         page_front(r, req, q);
-        return true;
-    case API_TASKS:
-    case API_TASK:
-    case API_SCHEDULES:
-    case API_CALL:
-        task_request(r->tasking, req, q, a, servers);
-        return true;
-    case API_PERMIT:
-        if (permit_join(r, req, q, a))
-            return true;
-        if (r->tasking == NULL)
-            return page_nothing(r, req, q);
-        task_request(r->tasking, req, q, a, servers);
         return true;
     case API_PLACES:
     case API_PLACE_GROUP:
@@ -164,15 +187,20 @@ static bool start(struct router *r, struct httpd_req *req, const struct http_req
     case API_AWS_KEY:
         aws_start(r, req, q, a);
         return true;
-    case API_PERMIT_ONE:
-        permit_one(r, req, q, a->arg);
-        return true;
     case API_NO_PATH:
     case API_BAD_PATH:
         return page_nothing(r, req, q);
     default:
         return false;
     }
+}
+
+/* Calls that are answered later, or by others; false: it is none of these. */
+static bool start(struct router *r, struct httpd_req *req, const struct http_req *q,
+                  const struct api_req *a, bool servers)
+{
+    return start_of_people(r, req, q, a) || start_of_tasks(r, req, q, a, servers) ||
+           start_of_pages(r, req, q, a);
 }
 
 /* Calls whose answer this router knows by itself. */

@@ -484,6 +484,35 @@ static int unstored(struct seg *g, const struct jrec_mark *m)
     return 0;
 }
 
+/* Records of the segment on the stage, but for those of its people. */
+static int of_seg(struct segtab *t, struct seg *g, const struct jrec *r)
+{
+    if (g == NULL)
+        return SQ_EPROTO;
+    switch ((enum jrec_kind)r->kind) {
+    case JREC_ASIDE:
+        if (r->run.n != 0)
+            return SQ_EPROTO;
+        g->unused = r->run.first; /* seg_end() looks whether that can be */
+        return 0;
+    case JREC_FREED_BLOCKS:
+        return g->b.q.rebuilding ? 0 : freed_blocks(t, g, &r->run);
+    case JREC_BLOCK:
+        return g->b.q.rebuilding ? restored_block(t, g, &r->block) : block(t, g, &r->block);
+    case JREC_REBUILD:
+        return replay_rebuild(g, &r->rebuild);
+    case JREC_EARLY:
+        replay_early(t, g, r->set.n);
+        return 0;
+    case JREC_DRAW:
+        return replay_draw(t, g, &r->draw, false);
+    case JREC_UNSTORED:
+        return unstored(g, &r->mark);
+    default:
+        return SQ_EPROTO;
+    }
+}
+
 /* Between ABSORB and ABSORBED, SEG and SEG_END. */
 int replay_on_stage(struct segtab *t, const struct jrec *r)
 {
@@ -520,32 +549,11 @@ int replay_on_stage(struct segtab *t, const struct jrec *r)
         t->stage->final = r->move.move;
         t->stage->final_to = r->move.to;
         return 0;
-    case JREC_ASIDE:
-        if (g == NULL || r->run.n != 0)
-            return SQ_EPROTO;
-        g->unused = r->run.first; /* seg_end() looks whether that can be */
-        return 0;
-    case JREC_FREED_BLOCKS:
-        return g == NULL ? SQ_EPROTO : g->b.q.rebuilding ? 0 : freed_blocks(t, g, &r->run);
-    case JREC_BLOCK:
-        return g == NULL          ? SQ_EPROTO
-               : g->b.q.rebuilding ? restored_block(t, g, &r->block)
-                               : block(t, g, &r->block);
-    case JREC_REBUILD:
-        return g != NULL ? replay_rebuild(g, &r->rebuild) : SQ_EPROTO;
-    case JREC_EARLY:
-        if (g != NULL)
-            replay_early(t, g, r->set.n);
-        return g != NULL ? 0 : SQ_EPROTO;
-    case JREC_DRAW:
-        return g != NULL ? replay_draw(t, g, &r->draw, false) : SQ_EPROTO;
-    case JREC_UNSTORED:
-        return g != NULL ? unstored(g, &r->mark) : SQ_EPROTO;
     case JREC_SEG_END:
         rc = g != NULL ? seg_end(t, g) : SQ_EPROTO;
         stage_reset(t->stage);
         return rc;
     default:
-        return SQ_EPROTO;
+        return of_seg(t, g, r);
     }
 }

@@ -9,6 +9,7 @@
 #include "common/wire/msg.h"
 #include "router/api/response.h"
 #include "router/task_api/look.h"
+#include "router/task_api/result.h"
 
 /* ---- a question's end, as a status, or as a problem in words ---- */
 

@@ -10,6 +10,7 @@
 #include "router/task_api/look.h"
 #include "router/task_api/path.h"
 #include "router/task_api/request_body.h"
+#include "router/task_api/result.h"
 #include "router/task_api/rights.h"
 #include "router/task_requests/ask.h"
 #include "router/task_requests/call.h"

@@ -2,7 +2,7 @@
 #include "tests/lib/criterion.h"
 
 #include "common/task/call.h"
-#include "router/task_api/look.h"
+#include "router/task_api/result.h"
 
 static struct buf fields, got;
 static struct msg_task_get_ans m;

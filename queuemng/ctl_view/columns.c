@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CELL_MAX 511
+#define CELL_MAX 511 /* bytes */
+#define CUT      "..."
 
 /* ---- formats ---- */
 
@@ -433,17 +434,20 @@ void ctl_say(struct buf *b, const json_t *o, const char *sentence)
 
 /* ---- rows ---- */
 
-/* A cell has been appended from there on: it is cut between two characters. */
+/* A cell has been appended from there on: one that is too long is cut between two characters. */
 static void cell_end(struct table *t, size_t col, size_t from)
 {
-    const char *cell = (const char *)t->text.data + from;
+    char *cell = (char *)t->text.data + from;
     size_t n = t->text.len - from, width;
 
     if (t->text.failed)
         return;
-    if (n > CELL_MAX)
-        for (n = CELL_MAX; n > 0 && (cell[n] & 0xc0) == 0x80;)
+    if (n > CELL_MAX) {
+        for (n = CELL_MAX - strlen(CUT); n > 0 && (cell[n] & 0xc0) == 0x80;)
             n--;
+        memcpy(cell + n, CUT, strlen(CUT));
+        n += strlen(CUT);
+    }
     t->text.len = from + n;
     width = ctl_width(cell, n);
     if (width > t->width[col])

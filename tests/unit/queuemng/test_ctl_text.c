@@ -148,7 +148,7 @@ Test(ctl_text, columns_align_by_places)
     doc = json_pack("{s:[{s:s,s:i}]}", "list", "name", name, "n", 7);
     table_list(&b, doc, "list", cols, ARRAY_LEN(cols), "", "");
     cr_expect_not_null(strstr(text(), "x\u00e9\u00e9"));
-    cr_expect_not_null(strstr(text(), "\u00e9  7\n"), "%s", text());
+    cr_expect_not_null(strstr(text(), "\u00e9\u00e9...  7\n"), "%s", text());
     json_decref(doc);
 }
 

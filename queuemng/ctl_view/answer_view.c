@@ -260,9 +260,10 @@ void view_release_risk(struct buf *b, uint64_t n, const json_t *q)
 SAYS_VIEW(view_forget,
           "forget {name}: {+partitions:{partitions#} partition{?partitions=1:|s} of task queues, "
           "with {tasks#} task{?tasks=1:|s} to be done when it was last heard, and all results. "
-          "They are on its disk alone and are lost; new tasks go to other "
-          "nodes.|{?segments:{segments#} segment{?segments=1: is there. It opens on another node "
-          "now, the people in it|s are there. They open on other nodes now, the people in them} "
+          "They are on its disk alone and are lost; {?others:new tasks go to other nodes|no other task "
+          "node is up, and new tasks are refused}.|{?segments:{segments#} segment{?segments=1: is there. It opens on another node "
+          "{?others:now|when one is up}, the people in it|s are there. They open on other nodes "
+          "{?others:now|when some are up}, the people in them} "
           "bring their places back by polling, and passes that only this node has signed may be "
           "refused.|it alone has the key of passes that may still be good; they will be refused.}} "
           "If it can come back, start it again instead.")

@@ -579,7 +579,7 @@ void table_list(struct buf *b, const json_t *doc, const char *list, const struct
 
     table_init(&t, cols, n_cols);
     put_rows(&t, doc, list);
-    table_put(b, &t, 0, none);
+    table_put(b, &t, 0, json_array_size(json_object_get(doc, "away")) > 0 ? "" : none);
     ctl_say(b, doc, CTL_AWAY);
     ctl_say(b, doc, then);
 }

@@ -84,7 +84,8 @@ void table_put(struct buf *b, struct table *t, size_t indent, const char *none);
 
 /* Partitions of tasks that did not answer. */
 #define CTL_AWAY "{&away:partition {partition=} did not answer: task node {node}\n}"
-/* All of a list in an answer, partitions that are away, and a sentence about the answer. "a/b": the
+/* All of a list in an answer (`none` if it is empty, and nobody was away), partitions that are away,
+ * and a sentence about the answer. "a/b": the
  * rows are those of the lists b in the elements of a; "a+b": these elements, too. */
 void table_list(struct buf *b, const json_t *doc, const char *list, const struct col *cols,
                 size_t n_cols, const char *none, const char *then);

@@ -33,11 +33,13 @@ static uint64_t people_on(const json_t *queues, const char *node)
     return n;
 }
 
+#define NODE_STATE "{?up:up|down for {silent_ms~}}{?draining:, draining}"
+
 /* A node takes its places by blocks: a few people hold some hundred of them. */
 static void nodes(struct buf *b, const json_t *list, const json_t *queues)
 {
     static const struct col cols[] = {
-        COL("NODE", "{name}"), COL("STATE", "{?up:up|down}{?draining:,draining}"),
+        COL("NODE", "{name}"), COL("STATE", NODE_STATE),
         COL(">SEGMENTS", "{segments#}"), COL(">OF", "{max_segments#}"), COL(">PEOPLE", "{people#}"),
         COL("PLACES", "{tickets:bar tickets max_tickets 20}"), COL(">TAKEN", "{tickets#}"),
         COL(">OF", "{max_tickets#}"), COL("ADDRESS", "{addr}"),
@@ -372,7 +374,7 @@ static void quieter(struct buf *b, size_t n)
 static void top_nodes(struct buf *b, const json_t *list, size_t most)
 {
     static const struct col cols[] = {
-        COL("NODE", "{name}"), COL("STATE", "{?up:up|down for {silent_ms~}}{?draining:, draining}"),
+        COL("NODE", "{name}"), COL("STATE", NODE_STATE),
         NODE_LOAD_COLS, COL(">SEGMENTS", "{segments#}"), COL("PLACES", "{tickets:bar tickets max_tickets 10}"),
         COL(">TAKEN", "{tickets#}"), COL(">OF", "{max_tickets#}"),
     };

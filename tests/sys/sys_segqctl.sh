@@ -310,7 +310,7 @@ check "a budget without members goes" runs_well budget delete shared
 
 # ---- nodes ----
 check "drain" runs_well drain segment.0
-draining() { ctl status && says '^segment\.0 +up,draining +0 '; }
+draining() { ctl status && says '^segment\.0 +up, draining +0 '; }
 wait_for 30 "  it is empty" draining
 check "drain of an empty one" runs_well drain segment.0
 check "  says so" says '^ok: it is empty and can be stopped$'
@@ -320,7 +320,7 @@ wait_for 5 "  it may be used again" used
 check "forget: one that is up" exits 1 'segment.0 is up: drain it' forget segment.0
 check "forget: no such node" exits 1 'no node segment.9' forget segment.9
 kill -STOP "$(pid_of segment.1)" # everything is there since the drain of the other one
-down() { ctl status && says '^segment\.1 +down +[1-9]'; }
+down() { ctl status && says '^segment\.1 +down for [0-9]+ s +[1-9]'; }
 wait_for 20 "a node is down" down
 check "drain of one that is down" runs_well drain segment.1
 check "  says so" says 'cannot move now: the node is down'

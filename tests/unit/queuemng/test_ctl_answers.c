@@ -290,7 +290,15 @@ Test(ctl_answers, forget_tells_its_effect)
     forget_is("forget s1: 1 segment is there. It opens on another node now, the people in it bring "
               "their places back by polling, and passes that only this node has signed may be "
               "refused. If it can come back, start it again instead.",
-              "{\"name\":\"s1\",\"segments\":1}");
+              "{\"name\":\"s1\",\"segments\":1,\"others\":2}");
+    forget_is("forget s1: 2 segments are there. They open on other nodes when some are up, the people in "
+              "them bring their places back by polling, and passes that only this node has signed may be "
+              "refused. If it can come back, start it again instead.",
+              "{\"name\":\"s1\",\"segments\":2,\"others\":0}");
+    forget_is("forget t1: 4 partitions of task queues, with 1 task to be done when it was last heard, and "
+              "all results. They are on its disk alone and are lost; no other task node is up, and new "
+              "tasks are refused. If it can come back, start it again instead.",
+              "{\"name\":\"t1\",\"partitions\":4,\"tasks\":1,\"others\":0}");
     forget_is("forget s1: it alone has the key of passes that may still be good; they will be "
               "refused. If it can come back, start it again instead.", "{\"name\":\"s1\"}");
 }

@@ -66,9 +66,9 @@ Test(ctl_status, status_shows_everything)
     cr_expect_str_eq(
         text(),
         "epoch 3, map 41\n\n"
-        "NODE       STATE        SEGMENTS  OF  PEOPLE  PLACES                  TAKEN   OF  "
+        "NODE       STATE         SEGMENTS  OF  PEOPLE  PLACES                  TAKEN   OF  "
         "ADDRESS\n"
-        "segment.0  up,draining         2  64      30  [######..............]     30  100  "
+        "segment.0  up, draining         2  64      30  [######..............]     30  100  "
         "127.0.0.1:9050\n\n"
         "ROUTER    MAP  HTTP\n"
         "router.0  41   127.0.0.1:8080\n\n"
@@ -135,13 +135,13 @@ Test(ctl_status, a_queue_shows_what_people_are_told)
 /* Blocks of places are no people. */
 Test(ctl_status, a_node_shows_its_people)
 {
-    json_t *c = js("{\"nodes\":[{\"name\":\"a\",\"tickets\":512},{\"name\":\"b\"}],\"queues\":["
+    json_t *c = js("{\"nodes\":[{\"name\":\"a\",\"tickets\":512,\"silent_ms\":3000},{\"name\":\"b\"}],\"queues\":["
                    "{\"lanes\":[{\"segments\":[{\"node\":\"a\",\"waiting\":1,\"active\":2},"
                    "{\"node\":\"b\",\"ready\":4}]}]}]}");
 
     cr_expect(view_cluster(&b, c, NULL, false));
-    cr_expect(strstr(text(), "\na     down          0   0       3  [") != NULL, "%s", text());
-    cr_expect(strstr(text(), "\nb     down          0   0       4  [") != NULL, "%s", text());
+    cr_expect(strstr(text(), "\na     down for 3 s         0   0       3  [") != NULL, "%s", text());
+    cr_expect(strstr(text(), "\nb     down for 0 s         0   0       4  [") != NULL, "%s", text());
     json_decref(c);
 }
 

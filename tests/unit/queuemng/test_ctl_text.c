@@ -274,6 +274,20 @@ Test(ctl_text, nonsense_of_time_is_no_time)
     says_of("?, ?, ?", o, "{ended:took then}, {then:took never}, {never:took then}");
 }
 
+/* Partitions that did not answer may have what the list has not. */
+Test(ctl_text, a_list_that_is_not_whole_is_not_called_empty)
+{
+    json_t *o = js("{\"tasks\":[],\"away\":[{\"partition\":7,\"node\":\"t0\"}]}");
+
+    view_tasks(&b, o);
+    cr_expect_str_eq(text(), "partition 7 did not answer: task node t0\n");
+    json_object_set_new(o, "away", json_array());
+    buf_reset(&b);
+    view_tasks(&b, o);
+    cr_expect_str_eq(text(), "no tasks\n");
+    json_decref(o);
+}
+
 /* A newer server says more than there is room for. */
 Test(ctl_text, a_long_name_of_a_member_stands_apart)
 {

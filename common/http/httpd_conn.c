@@ -25,10 +25,10 @@
 #include "common/http/httpd_out.h"
 #include "common/net/net.h"
 
+#define LOG_MODULE "httpd"
+
 /* ---- handshakes of TLS, from the first byte to the last; then the connection is like any other, but
  * that its bytes go through tls_sock_recv() and tls_sock_send() ---- */
-
-#define LOG_MODULE "httpd"
 
 static const char plain_answer[] = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n"
                                    "Content-Length: 45\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n"
@@ -195,8 +195,6 @@ void httpd_tls_metrics(struct buf *b, const char *prefix, const struct httpd_cou
 }
 
 /* ---- connections ---- */
-
-#define LOG_MODULE "httpd"
 
 static const char *const end_names[END_NREASONS] = {
     [END_NOT] = "open",           [END_DONE] = "done",

@@ -29,7 +29,6 @@
 #define JRECORD_BYTES 4u
 #define JGROUP_MAX    (64u << 20) /* bounds what a full disk keeps in memory */
 #define JCOUNT_MAX    ((1u << 24) - 1)
-#define JNAME_MAX     32
 
 enum jkind { JLOG = 1, JSNAP = 2 };
 enum jgroup_kind {

@@ -20,6 +20,10 @@
 #include <unistd.h>
 
 #include "common/base/file.h"
+#include "common/base/log.h"
+#include "common/supervisor/cluster_args.h"
+
+#define LOG_MODULE "cluster"
 
 /* ---- the status file: a supervisor publishes it, its successor reads it ---- */
 
@@ -149,10 +153,6 @@ int cluster_status_read(const char *path, struct cluster_status *s, struct err *
 }
 
 /* ---- one child ---- */
-
-#define LOG_MODULE "cluster"
-#include "common/base/log.h"
-#include "common/supervisor/cluster_args.h"
 
 static void on_due(void *arg)
 {

@@ -10,10 +10,11 @@
 #include "common/base/log.h"
 #include "common/base/text.h"
 
+#define LOG_MODULE "manager"
+
 /* ---- the file of tokens ---- */
 
-#define LOG_MODULE "manager"
-#define NO_PROXY   "admin_tokens_file has rows with user, email or group; admin_trusted_proxies is empty"
+#define NO_PROXY "admin_tokens_file has rows with user, email or group; admin_trusted_proxies is empty"
 
 /* The token of admin_token_file is a row, too. */
 static int root_row(struct access_file *f, const char *token, struct err *e)
@@ -130,7 +131,6 @@ void admin_whoami(struct admin_call *c)
 
 /* ---- sessions ---- */
 
-#define LOG_MODULE "manager"
 #define MAC_BYTES  32
 #define PRINT_LEN  16
 #define TEXT_MAX   200 /* a session without its MAC */

@@ -372,8 +372,7 @@ static void route_call(struct admin_call *c, const char *path)
 
 /* ---- the caller: the bearer of a token or of a session, or a person whom a proxy has signed in ---- */
 
-#define LOG_MODULE "manager"
-#define PREFIX     "/v1/admin/"
+#define PREFIX "/v1/admin/"
 
 /* ---- proxies ---- */
 

@@ -36,12 +36,15 @@ const deletedProblem = d => d.waiting ? problem('warn', 'deleted', d.queue, `${d
 
 /* ---- nodes ---- */
 
+/* What holds a drain up, if anything does. */
+const stays = d => d && d.why ? `; segment ${d.segment} stays: ${d.why}${d.again_in_ms === null ? '' : `, tried again in ${span(d.again_in_ms)}`}` : '';
+
 function nodeProblem(n) {
   const segments = n.segments === 1 ? '1 segment is' : `${n.segments} segments are`;
   if (!n.up && n.segments > 0) return problem('bad', 'node down', n.name, `Node ${n.name} is DOWN for ${span(n.silent_ms)}; ${segments} there, whose people keep their places`);
   if (!n.up && n.retired) return null; // drained and gone: it is forgotten soon
   if (!n.up) return problem('warn', 'node gone', n.name, `Node ${n.name} is GONE for ${span(n.silent_ms)}, and nobody is on it: start it again, or forget it`);
-  return n.draining && n.segments > 0 ? problem('warn', 'node drained', n.name, `Node ${n.name} is being DRAINED: ${segments} left`) : null;
+  return n.draining && n.segments > 0 ? problem('warn', 'node drained', n.name, `Node ${n.name} is being DRAINED: ${segments} left${stays(n.drain)}`) : null;
 }
 
 /* ---- what is alike ---- */

@@ -357,12 +357,24 @@ struct lists {
     json_t *nodes, *routers;
 };
 
+/* Null: it is not drained. */
+static json_t *drain_json(const struct mng_node_view *n)
+{
+    const struct drain_state *d = &n->drain;
+
+    if (!n->draining)
+        return json_null();
+    return json_pack("{s:I,s:I,s:s,s:o,s:o}", "segments_left", INT(d->left), "moving", INT(d->moving), "why", d->why,
+                     "segment", d->why[0] != 0 ? json_integer((json_int_t)d->seg) : json_null(),
+                     "again_in_ms", d->again_ms >= 0 ? json_integer(d->again_ms) : json_null());
+}
+
 static void add_node(void *ctx, const void *view)
 {
     const struct lists *x = ctx;
     const struct mng_node_view *n = view;
 
-    add(x->nodes, json_pack("{s:s,s:I,s:s,s:s,s:s,s:s,s:b,s:b,s:I,s:I,s:I,s:I,s:I,s:I,s:b,s:o,s:o}", "name",
+    add(x->nodes, json_pack("{s:s,s:I,s:s,s:s,s:s,s:s,s:b,s:b,s:I,s:I,s:I,s:I,s:I,s:I,s:b,s:o,s:o,s:o}", "name",
                         n->name, "no", INT(n->no), "addr", n->addr, "admin", n->admin, "region",
                         n->region, "zone", n->zone, "up",
                         n->up, "draining", n->draining, "silent_ms", INT(n->silent_ms),
@@ -371,6 +383,7 @@ static void add_node(void *ctx, const void *view)
                         "incarnation", INT(n->incarnation), "retired", n->retired,
                         "forget_in_ms", n->forget_in_ms >= 0 ? json_integer(n->forget_in_ms)
                                                              : json_null(),
+                        "drain", drain_json(n),
                         "load", admin_load_json(x->s, RPC_SEGMENT, n->name)));
 }
 

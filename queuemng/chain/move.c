@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/base/text.h"
 #include "queuemng/chain/lifecycle.h"
 #include "queuemng/chain/move_state.h"
 #include "queuemng/state/node.h"
@@ -117,11 +118,67 @@ void moves_drain(struct mng *m, struct mnode *n)
     }
 }
 
+/* ---- a drain, as operators see it ---------------------------------------------------- */
+
+/* NULL: nothing of its own keeps it there. */
+static const char *keeps(const struct mseg *s)
+{
+    if (!seg_reachable(s))
+        return "its node does not answer";
+    if (s->pre.early)
+        return "it waits for the draw of places";
+    return seg_is_rebuilding(s) ? "its people are still coming back" : NULL;
+}
+
+static void drain_stays(struct drain_state *d, const struct mseg *s, const char *why)
+{
+    d->seg = s->id;
+    d->why = why;
+}
+
+/* held: by its move, which was given up; kept: by itself; any: one of those that stay. */
+static void drain_why(const struct mng *m, const struct mnode *n, const struct mseg *held, const struct mseg *kept,
+                      const struct mseg *any, struct drain_state *d)
+{
+    bool later = held != NULL && held->move_ms > m->now_ms;
+
+    if (!later && any != NULL && place_pick(m, NULL, n, 0) == NULL)
+        drain_stays(d, any, "no other node has room");
+    else if (!later && kept != NULL)
+        drain_stays(d, kept, keeps(kept));
+    else if (held != NULL)
+        drain_stays(d, held, held->move_why);
+    d->again_ms = later ? held->move_ms - m->now_ms : -1;
+}
+
+void moves_drain_state(const struct mng *m, const struct mnode *n, struct drain_state *d)
+{
+    const struct mseg *held = NULL, *kept = NULL, *any = NULL;
+
+    *d = (struct drain_state){ .why = "" };
+    each_node_seg(n, s) {
+        if (s->state != SEG_OPEN && s->st.waiting + s->st.returning + s->st.records == 0)
+            continue;
+        d->left++;
+        d->moving += s->move != NULL;
+        if (s->move != NULL)
+            continue;
+        any = s;
+        if (s->move_why[0] != 0 && (held == NULL || s->move_ms > held->move_ms))
+            held = s;
+        if (keeps(s) != NULL)
+            kept = s;
+    }
+    drain_why(m, n, held, kept, any, d);
+}
+
 static void move_abort(struct mng *m, struct mmove *v, const char *why)
 {
     log_warn("event=move_aborted move=%llu why=%s", (unsigned long long)v->id,
              log_q(why, strlen(why)));
     m->count.moves_aborted++;
+    if (v->from != NULL)
+        copy_text(v->from->move_why, sizeof(v->from->move_why), why);
     if (v->state == MOVE_PLANNED)
         v->from_done = true; /* has heard nothing of it */
     move_set(m, v, MOVE_ABORTING);

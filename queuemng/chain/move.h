@@ -9,6 +9,7 @@
 #define SEGQ_QUEUEMNG_CHAIN_MOVE_H
 
 #include "common/base/base.h"
+#include "common/wire/msg.h"
 
 #define MNG_MOVE_IDLE_MS  20000 /* a move without progress is aborted */
 
@@ -21,6 +22,14 @@ struct msg_move_status;
 void moves_plan(struct mng *m, struct mlane *l);
 /* Begins moves away from a node that is being emptied. */
 void moves_drain(struct mng *m, struct mnode *n);
+struct drain_state {
+    uint32_t left;   /* segments with somebody in line or inside, or open to joins */
+    uint32_t moving; /* ... of these */
+    const char *why; /* reason why one of the others stays, good until the next step; "": none */
+    seg_id seg;      /* that one */
+    msec_t again_ms; /* until its move, which was given up, may be tried again; -1: that is not what it waits for */
+};
+void moves_drain_state(const struct mng *m, const struct mnode *n, struct drain_state *d);
 /* Repeats orders, ends what makes no progress. */
 void moves_tick(struct mng *m);
 /* Ends the early moves that the node takes part in. */

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "queuemng/chain/move.h"
 #include "queuemng/chain/move_state.h"
 #include "queuemng/core/segment_nodes.h"
 #include "queuemng/release/eta.h"
@@ -190,6 +191,8 @@ void mng_each_node(const struct mng *m, mng_each_fn fn, void *ctx)
                                     .max_tickets = n->max_tickets,
                                     .segments = (uint32_t)n->segs.n,
                                     .max_segments = n->max_segments };
+        if (n->draining)
+            moves_drain_state(m, n, &v.drain);
         fn(ctx, &v);
     }
 }

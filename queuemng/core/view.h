@@ -4,6 +4,7 @@
 #define SEGQ_QUEUEMNG_CORE_VIEW_H
 
 #include "common/wire/msg_segment_manager.h"
+#include "queuemng/chain/move.h"
 #include "queuemng/policy/joins.h"
 #include "queuemng/state/out.h"
 
@@ -69,6 +70,7 @@ struct mng_node_view {
     msec_t forget_in_ms;        /* by itself; -1: it is not */
     uint64_t tickets, max_tickets;
     uint32_t segments, max_segments;
+    struct drain_state drain; /* draining: how far it is */
 };
 
 struct mng_router_view {

@@ -35,6 +35,20 @@ static uint64_t people_on(const json_t *queues, const char *node)
 
 #define NODE_STATE "{?up:up|down for {silent_ms~}}{?draining:, draining}"
 
+/* How far the drains are, and what holds them up. */
+static void drains(struct buf *b, const json_t *list)
+{
+    const json_t *n;
+    size_t i;
+
+    json_array_foreach(list, i, n)
+        ctl_say(b, n,
+                "{?drain.segments_left:{name} is being drained: {drain.segments_left#} "
+                "segment{?drain.segments_left=1:|s} left, {drain.moving#} moving"
+                "{?drain.why:; segment {drain.segment!} stays: {drain.why}"
+                "{+drain.again_in_ms:; tried again in {drain.again_in_ms:ms}}}\n}");
+}
+
 /* A node takes its places by blocks: a few people hold some hundred of them. */
 static void nodes(struct buf *b, const json_t *list, const json_t *queues)
 {
@@ -54,6 +68,7 @@ static void nodes(struct buf *b, const json_t *list, const json_t *queues)
         table_row_with(&t, n, "people",
                        json_integer((json_int_t)people_on(queues, ctl_str(n, "name"))));
     table_put(b, &t, 0, "no segment nodes\n");
+    drains(b, list);
 }
 
 static LIST_VIEW(routers, "routers", "no routers\n", COL("ROUTER", "{name}"),
@@ -392,6 +407,7 @@ static void top_nodes(struct buf *b, const json_t *list, size_t most)
     buf_byte(b, '\n');
     table_put(b, &t, 0, "no segment nodes\n");
     quieter(b, json_array_size(list) - shown);
+    drains(b, list);
 }
 
 /* With its map: a router sends people to segments by it. */

@@ -149,7 +149,7 @@ static bool may_host(const struct mnode *n)
            n->tickets * 100 < n->max_tickets * FULL_PERCENT;
 }
 
-struct mnode *place_pick(struct mng *m, const struct mseg *near, const struct mnode *except,
+struct mnode *place_pick(const struct mng *m, const struct mseg *near, const struct mnode *except,
                          int64_t opens_ms)
 {
     struct mnode *best = NULL;

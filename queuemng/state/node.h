@@ -115,7 +115,7 @@ void note_refusal(struct mng *m, const char *node, const struct msg_error *g);
  * if the others are clearly fuller (a machine that goes should not take a long run of the
  * line with it), or outside the region in which most people join (policy/joins.h); then the one with
  * fewest segments, so that many small queues spread. */
-struct mnode *place_pick(struct mng *m, const struct mseg *near,
+struct mnode *place_pick(const struct mng *m, const struct mseg *near,
                          const struct mnode *except, int64_t opens_ms);
 
 #endif

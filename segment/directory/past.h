@@ -9,7 +9,7 @@
 
 #include "segment/core/state.h"
 
-#define PAST_AT_ONCE 4096u  /* so few records stay where they are: their table's end is soon done */
+#define PAST_AT_ONCE 4096u  /* records of a table whose end is soon done: it stays where it is */
 #define PAST_TICK    20000u /* records in a tick: some milliseconds */
 
 /* Takes both tables, of this queue, if they are long: they are empty then. */

@@ -97,7 +97,7 @@ struct contacts {
 
 void contacts_init(struct contacts *s);
 void contacts_fini(struct contacts *s); /* empty, as after init */
-bool contacts_end(struct contacts *s, uint32_t *at, uint32_t n); /* as subjects_end() */
+bool contacts_end(struct contacts *s, uint32_t *at, uint32_t n); /* likewise */
 /* 0 or SQ_ENOMEM (nothing has changed). x->sealed is copied; one of the same ticket is replaced. */
 SQ_CHECK int contacts_put(struct contacts *s, const struct contact *x);
 /* The same with all of another table; SQ_ENOMEM: some of them are there. */

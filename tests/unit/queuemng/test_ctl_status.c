@@ -145,6 +145,27 @@ Test(ctl_status, a_node_shows_its_people)
     json_decref(c);
 }
 
+/* Under the nodes, in status and in the live view. */
+Test(ctl_status, a_drain_says_how_far_it_is_and_what_holds_it_up)
+{
+    json_t *c = js("{\"nodes\":[{\"name\":\"s0\",\"up\":true,\"drain\":null},"
+                   "{\"name\":\"s1\",\"up\":true,\"draining\":true,\"drain\":{\"segments_left\":1200,\"moving\":4,"
+                   "\"why\":\"\",\"segment\":null,\"again_in_ms\":null}},"
+                   "{\"name\":\"s2\",\"up\":true,\"draining\":true,\"drain\":{\"segments_left\":1,\"moving\":0,"
+                   "\"why\":\"no room\",\"segment\":17,\"again_in_ms\":3200}},"
+                   "{\"name\":\"s3\",\"up\":true,\"draining\":true,\"drain\":{\"segments_left\":2,\"moving\":1,"
+                   "\"why\":\"no other node has room\",\"segment\":18,\"again_in_ms\":null}},"
+                   "{\"name\":\"s4\",\"up\":true,\"draining\":true,\"drain\":{\"segments_left\":0,\"moving\":0,"
+                   "\"why\":\"\",\"segment\":null,\"again_in_ms\":null}}],\"queues\":[]}");
+    static const char said[] = "s1 is being drained: 1 200 segments left, 4 moving\n"
+                               "s2 is being drained: 1 segment left, 0 moving; segment 17 stays: no room; tried again in 3.2 s\n"
+                               "s3 is being drained: 2 segments left, 1 moving; segment 18 stays: no other node has room\n\n";
+
+    cr_expect(view_cluster(&b, c, NULL, false));
+    cr_expect_not_null(strstr(text(), said), "%s", text());
+    json_decref(c);
+}
+
 Test(ctl_status, status_has_the_warnings_of_all_processes)
 {
     json_t *c = js("{\"manager\":\"m0\",\"warning\":\"so\",\"nodes\":[{\"name\":\"s0\",\"up\":true,\"load\":{\"warning\":\"tls_key: no\"}},"

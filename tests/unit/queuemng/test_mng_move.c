@@ -194,6 +194,66 @@ Test(mng_move, a_drain_moves_a_segment_to_another_node_directly_before_it)
     cr_assert_null(made_sent(&w, MSG_MOVE_IN, NULL), "not before the target is open");
 }
 
+static struct drain_state drain_of_b(void)
+{
+    struct drain_state d;
+
+    moves_drain_state(w.m, b, &d);
+    return d;
+}
+
+/* What an operator sees who waits for a node to be empty. */
+Test(mng_move, a_drain_says_how_far_it_is_and_what_holds_it_up)
+{
+    struct drain_state d;
+    msec_t now = w.m->now_ms;
+
+    b->draining = true;
+    d = drain_of_b();
+    cr_expect(d.left == 1 && d.moving == 0 && d.again_ms == -1);
+    cr_expect_str_eq(d.why, "", "its move begins soon");
+    moves_drain(w.m, b);
+    d = drain_of_b();
+    cr_expect(d.left == 1 && d.moving == 1);
+    cr_expect_str_eq(d.why, "");
+    move_free(w.m, only());
+    y->move_ms = now + 3200; /* as behind some of these */
+    y->moves_given_up = 4;
+    snprintf(y->move_why, sizeof(y->move_why), "no room");
+    d = drain_of_b();
+    cr_expect(d.left == 1 && d.moving == 0 && d.seg == y->id);
+    cr_expect_eq(d.again_ms, 3200);
+    cr_expect_str_eq(d.why, "no room");
+    made_step(&w, now + 3300);
+    d = drain_of_b();
+    cr_expect_eq(d.again_ms, -1, "any moment");
+    cr_expect_str_eq(d.why, "no room", "of the last one");
+    a->registered = false;
+    d = drain_of_b();
+    cr_expect_str_eq(d.why, "no other node has room");
+    cr_expect_eq(d.seg, y->id);
+    a->registered = true;
+    y->move_why[0] = 0;
+    y->pre.early = true;
+    d = drain_of_b();
+    cr_expect_str_eq(d.why, "it waits for the draw of places");
+    y->pre.early = false;
+    y->st.waiting = y->st.returning = y->st.records = 0;
+    d = drain_of_b();
+    cr_expect_eq(d.left, 0);
+    cr_expect_str_eq(d.why, "");
+}
+
+/* The words are those of the node that gave it up. */
+Test(mng_move, why_a_move_was_given_up_is_kept_until_the_next)
+{
+    go_to(MOVE_COPY);
+    cr_expect_str_eq(y->move_why, "");
+    report(a, MOVE_SIDE_IN, MOVE_ABORTED);
+    cr_expect_str_eq(y->move_why, "test");
+    cr_expect_eq(x->move_why[0], 0, "of the target nothing is said");
+}
+
 Test(mng_move, ordinals_are_the_tickets_wherever_they_are)
 {
     seg_set_base(x);

@@ -332,7 +332,7 @@ static int say_answer(const struct ctl *c, const struct ctl_answer *a, const jso
     } else {
         rc = ctl_say_answer(c, a, NULL);
     }
-    if (a->status == 403)
+    if (a->status == 403 && ctl_equals(now, "code", "not_eligible"))
         (void)ctl_fail(rc, "the claim was for lane '%s', signed with %s (%s, %s%s); compare the "
                            "queue's lanes, and claim_keys (router.yaml)", said->lane, c->key_file,
                            alg,

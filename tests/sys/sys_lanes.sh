@@ -146,6 +146,11 @@ check "its own lane" exits 1 "in lane 'default' already" move-ticket "$OLD" defa
 check "a ticket that is inside" exits 1 'let in already' move-ticket "$(token_in <"$DIR/vip.9")" default "${HS[@]}"
 check "a forged token" exits 1 'not a ticket of ours|not a token of this cluster' move-ticket "${OLD%??}${OLD:0:2}" vip "${HS[@]}"
 check "no token" exits 2 'is not a token' move-ticket 17-4 vip "${HS[@]}"
+ctl --yes reject login
+shut() { exits 1 'nobody is let in at present' move-ticket "$OLD" vip "${HS[@]}"; }
+wait_for 10 "nor where joins are refused" shut
+check "  which is not the claim's fault" eval '! grep -q claim_keys "$DIR/err"'
+ctl pause login
 check_eq "none of these took the place" "$(poll "$OLD" | field 'lane + " " + .state')" "default waiting"
 
 # ---- its node stands still in between: nobody has two places, nobody has none

@@ -82,7 +82,7 @@ static const char *gone_because(unsigned reason)
     case GONE_FINISHED:
         return "it was released, and its session is over";
     case GONE_LOST:
-        return "its number is not known any more: it was lost with its node";
+        return "its number is not known: it was never given, or lost with its node";
     default:
         return "for a reason that this manager does not know";
     }

@@ -46,6 +46,9 @@ check "  with her line" grep -qE '^  20[0-9-]+T[0-9:.]+Z  joined .*client=browse
 forged=${ann%?????}AAAAA
 check "a forged token is nobody's" grep -q 'ticket_unknown' <("$BIN/segqctl" --dir "$C" --json why "$forged" 2>&1)
 check "so is nonsense" grep -q 'ticket_unknown' <("$BIN/segqctl" --dir "$C" --json why '17-5x' 2>&1)
+annies=$(id_of "$ann")
+check_eq "a number that nobody has got yet" "$(why "${annies%-*}-99999" | jq -r .because)" \
+    "its number is not known: it was never given, or lost with its node"
 check_eq "an id that is nobody's" "$(why 999999-1 | jq -r .state)" unknown
 check_eq "without the admin token: 401" "$(status_of "$A/v1/admin/tickets/$ann")" 401
 

@@ -572,6 +572,27 @@ static void put_rows(struct table *t, const json_t *doc, const char *list)
     }
 }
 
+void ctl_say_away(struct buf *b, const json_t *doc)
+{
+    const json_t *away = json_object_get(doc, "away"), *x, *other;
+    size_t i, k;
+
+    json_array_foreach(away, i, x) {
+        const char *node = ctl_str(x, "node");
+        size_t n = 0;
+
+        if (ctl_find(doc, "away", "node", node) != x)
+            continue; /* said with the first one of the node */
+        json_array_foreach(away, k, other)
+            n += ctl_equals(other, "node", node);
+        if (n > 1)
+            buf_printf(b, "%zu partitions", n);
+        else
+            ctl_say(b, x, "partition {partition=}");
+        ctl_say(b, x, " did not answer: task node {node}\n");
+    }
+}
+
 void table_list(struct buf *b, const json_t *doc, const char *list, const struct col *cols,
                 size_t n_cols, const char *none, const char *then)
 {
@@ -580,6 +601,6 @@ void table_list(struct buf *b, const json_t *doc, const char *list, const struct
     table_init(&t, cols, n_cols);
     put_rows(&t, doc, list);
     table_put(b, &t, 0, json_array_size(json_object_get(doc, "away")) > 0 ? "" : none);
-    ctl_say(b, doc, CTL_AWAY);
+    ctl_say_away(b, doc);
     ctl_say(b, doc, then);
 }

@@ -82,8 +82,8 @@ void table_row_with(struct table *t, const json_t *row, const char *member, json
  * none. Ends the table. */
 void table_put(struct buf *b, struct table *t, size_t indent, const char *none);
 
-/* Partitions of tasks that did not answer. */
-#define CTL_AWAY "{&away:partition {partition=} did not answer: task node {node}\n}"
+/* Partitions of tasks that did not answer: a line for each node. */
+void ctl_say_away(struct buf *b, const json_t *doc);
 /* All of a list in an answer (`none` if it is empty, and nobody was away), partitions that are away,
  * and a sentence about the answer. "a/b": the
  * rows are those of the lists b in the elements of a; "a+b": these elements, too. */

@@ -207,7 +207,11 @@ SAYS_VIEW(view_schedule_changed,
 
 SAYS_VIEW(view_schedule_deleted, "schedule {schedule} of queue {queue} is deleted; it was:\n" DEFINITION)
 
-SAYS_VIEW(view_task_order, "ok: {tasks#} task{?tasks=1:|s}\n" CTL_AWAY)
+void view_task_order(struct buf *b, const json_t *doc)
+{
+    ctl_say(b, doc, "ok: {tasks#} task{?tasks=1:|s}\n");
+    ctl_say_away(b, doc);
+}
 
 /* ---- one task ---- */
 

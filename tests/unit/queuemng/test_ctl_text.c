@@ -281,6 +281,12 @@ Test(ctl_text, a_list_that_is_not_whole_is_not_called_empty)
 
     view_tasks(&b, o);
     cr_expect_str_eq(text(), "partition 7 did not answer: task node t0\n");
+    json_array_append_new(json_object_get(o, "away"), js("{\"partition\":8,\"node\":\"t1\"}"));
+    json_array_append_new(json_object_get(o, "away"), js("{\"partition\":9,\"node\":\"t0\"}"));
+    buf_reset(&b);
+    view_tasks(&b, o);
+    cr_expect_str_eq(text(), "2 partitions did not answer: task node t0\n"
+                             "partition 8 did not answer: task node t1\n");
     json_object_set_new(o, "away", json_array());
     buf_reset(&b);
     view_tasks(&b, o);

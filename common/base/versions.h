@@ -6,7 +6,7 @@
 #define SEGQ_VERSIONS_H
 
 /* The protocol on the links: the newest version, and the oldest that is still understood. */
-#define PROTOCOL_VERSION 2 /* 2: longer contacts (wire/msg_router_segment.h), larger moves (segment/copy/xfer.h) */
+#define PROTOCOL_VERSION 1
 #define PROTOCOL_OLDEST  1
 
 #define MAP_FORMAT     1 /* format of the chain map for routers */

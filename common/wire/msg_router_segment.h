@@ -209,12 +209,6 @@ struct msg_session_ans {
  * a router, again and again until one has handed it to a task node, or the ticket ends. */
 #define CONTACT_MAX        2048 /* bytes of a contact: JSON, as it came */
 #define CONTACT_SEALED_MAX (CONTACT_MAX + TOKEN_TEXT_LEN + 41)
-#define CONTACT_SEALED_1   (512 + TOKEN_TEXT_LEN + 40) /* where protocol 1 is spoken: a longer one ends the link */
-
-static inline uint32_t contact_sealed_max(uint32_t speaks) /* rpc_peer.speaks */
-{
-    return speaks >= 2 ? CONTACT_SEALED_MAX : CONTACT_SEALED_1;
-}
 
 enum turn_word { TURN_SOON = 1, TURN_NOW = 2 }; /* also bits of what was said */
 

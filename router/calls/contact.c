@@ -36,7 +36,6 @@ static const struct json_member members[] = {
 
 #define LOG_MODULE "contact"
 #define OVERLOADED "the router is overloaded; try again"
-#define UNFIT      "the ticket's node is of an older release, which takes contacts of 512 bytes at most: poll the ticket"
 
 static void contact_done(struct router *r, struct rflow *rf)
 {
@@ -60,10 +59,7 @@ static void contact_done(struct router *r, struct rflow *rf)
         }
         /* fall through */
     default:
-        if (rf->contact->unfit)
-            api_problem(&r->ans, API_QUEUE_UNAVAILABLE, UNFIT, router_request_id(r));
-        else
-            router_failed(r, &rf->flow);
+        router_failed(r, &rf->flow);
     }
 }
 

@@ -501,11 +501,6 @@ void flow_unreached(struct flow *f, msec_t now_ms)
         flow_lost(f, now_ms);
 }
 
-void flow_unfit(struct flow *f)
-{
-    flow_end(f, FLOW_UNAVAIL);
-}
-
 /* Did a join come to nothing because the lane has no room? */
 static bool is_full(const struct flow *f, const struct routes *r)
 {

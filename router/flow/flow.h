@@ -214,8 +214,6 @@ void flow_lost(struct flow *f, msec_t now_ms);
 /* The node cannot be asked now. The same, but a join that has never been asked ends: so a tail that
  * is away holds no crowd in the router. */
 void flow_unreached(struct flow *f, msec_t now_ms);
-/* The node is asked nothing: it is of an older release, and would not take it. */
-void flow_unfit(struct flow *f);
 /* The client has gone: a held join does not wait for a pass that nobody would take. */
 void flow_let_go(struct flow *f);
 void flow_retry(struct flow *f, struct routes *r, msec_t now_ms);

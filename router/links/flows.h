@@ -56,7 +56,6 @@ struct rflow { /* pooled: a poll allocates nothing */
 struct contact_ask { /* n_sealed 0: there shall be none any more */
     uint32_t claim_ms;
     uint16_t n_sealed;
-    bool unfit; /* too long for its node, of an older release */
     uint8_t sealed[];
 };
 

@@ -151,24 +151,6 @@ static void squeeze(struct batch *b)
     b->n = n;
 }
 
-/* A node of before would close the link with all that is asked there. */
-static void spare_older(struct seg_link *l, struct batch *b)
-{
-    uint32_t most = contact_sealed_max(rpc_chan_peer(l->n.ch)->speaks);
-
-    for (uint32_t i = 0; i < b->n; i++) {
-        struct rflow *rf = b->v[i];
-
-        if (rf == NULL || rf->contact->n_sealed <= most)
-            continue;
-        b->v[i] = NULL;
-        rf->slot = NULL;
-        rf->contact->unfit = true;
-        flow_unfit(&rf->flow);
-        rflow_step(l->s->r, rf);
-    }
-}
-
 static int put_frame(struct seg_link *l, enum flow_kind kind, const struct batch *b)
 {
     const struct shape *shape = &shapes[kind];
@@ -189,8 +171,6 @@ static int put_frame(struct seg_link *l, enum flow_kind kind, const struct batch
 /* b is in no list. */
 static void send_batch(struct seg_link *l, enum flow_kind kind, struct batch *b)
 {
-    if (kind == FLOW_CONTACT)
-        spare_older(l, b);
     squeeze(b);
     if (b->n == 0) {
         batch_free(l->s, b);

@@ -25,13 +25,7 @@
 #define XFER_RECORD      44u          /* bytes of a record of the target's journal, without its text */
 /* All that the target writes at its commit, in one turn. */
 #define XFER_RECORDS_MAX (256u << 20)
-#define XFER_RECORDS_1   (62u << 20) /* of a target of protocol 1, which writes one group (JGROUP_MAX) */
 #define XFER_MIN_LEFT_MS 5000         /* idle time that a moved ticket has at least */
-
-static inline uint32_t xfer_records_max(uint32_t speaks) /* rpc_peer.speaks */
-{
-    return speaks >= 2 ? XFER_RECORDS_MAX : XFER_RECORDS_1;
-}
 
 struct xfer_time { /* times of the segment that is moved, or moved into */
     msec_t now_ms, service_ms;

@@ -46,7 +46,7 @@ void xfer_out_begin(const struct xfer_out *x, const struct contents *b,
 }
 
 /* Bytes that the target will write down, about and at most. Counted one by one only where it matters. */
-static uint64_t record_bytes(const struct contents *b, uint64_t max)
+static uint64_t record_bytes(const struct contents *b)
 {
     uint64_t most = b->contacts.bytes + (uint64_t)b->contacts.n * XFER_RECORD, n = most;
     const struct subject *x;
@@ -55,7 +55,7 @@ static uint64_t record_bytes(const struct contents *b, uint64_t max)
     for (uint32_t i = 0; i < b->relocs.n; i++)
         most = n += b->relocs.v[i]->bits / 8 + XFER_RECORD;
     most += (uint64_t)b->subjects.n * (XFER_RECORD + SUBJECT_TEXT_MAX) + 3ull * XFER_RECORD * b->released.cap;
-    if (most <= max)
+    if (most <= XFER_RECORDS_MAX)
         return most;
     for (uint32_t i = 0; (x = subjects_next(&b->subjects, &i)) != NULL;)
         n += XFER_RECORD + x->len;
@@ -64,17 +64,11 @@ static uint64_t record_bytes(const struct contents *b, uint64_t max)
     return n;
 }
 
-/* To forget a contact would leave a person who has closed the page untold. Everybody at the target waits while it
- * writes, and one of protocol 1 that cannot write all in one group holds. */
-const char *xfer_out_unfit(const struct xfer_out *x, const struct contents *b)
+/* Everybody at the target waits while it writes. */
+const char *xfer_out_unfit(const struct contents *b)
 {
-    if (x->contact_max < CONTACT_SEALED_MAX && contacts_longest(&b->contacts) > x->contact_max)
-        return "the target's node is of an older release, and takes contacts of 512 bytes at most";
-    if (record_bytes(b, x->records_max) <= x->records_max)
-        return NULL;
-    return x->records_max < XFER_RECORDS_MAX
-               ? "the target's node is of an older release, and takes 62 MiB of contacts, subjects and passes at most"
-               : "its contacts, subjects and passes are more than 256 MiB: it stays until it is shorter";
+    return record_bytes(b) <= XFER_RECORDS_MAX
+               ? NULL : "its contacts, subjects and passes are more than 256 MiB: it stays until it is shorter";
 }
 
 void xfer_out_touch(struct xfer_out *x, uint32_t slot)
@@ -356,7 +350,7 @@ static bool may_fence(const struct xfer_out *x)
 
 static const char *fence(struct xfer_out *x, const struct contents *b)
 {
-    const char *why = xfer_out_unfit(x, b);
+    const char *why = xfer_out_unfit(b);
 
     if (why != NULL)
         return why;

@@ -30,8 +30,6 @@ struct xfer_out {
     const struct session *returning; /* ref: next to be sent */
     uint32_t cursor;                 /* in the list of the present phase */
     bool waits; /* no fence now */
-    uint32_t contact_max; /* bytes of one that the target's node takes: contact_sealed_max() */
-    uint32_t records_max; /* likewise of its records: xfer_records_max() */
     uint64_t ahead;                  /* `ahead` of the source, kept up to date; said at the end */
 };
 
@@ -41,8 +39,8 @@ SQ_CHECK int xfer_out_init(struct xfer_out *x, const struct contents *b, uint64_
 void xfer_out_fini(struct xfer_out *x);
 void xfer_out_begin(const struct xfer_out *x, const struct contents *b,
                     const struct xfer_time *tm, struct outbox *out, peer_no peer);
-/* NULL, or why this target may not have the segment (before the copy, and at its fence). */
-const char *xfer_out_unfit(const struct xfer_out *x, const struct contents *b);
+/* NULL, or why no target may have the segment (before the copy, and at its fence). */
+const char *xfer_out_unfit(const struct contents *b);
 /* The ticket at this slot was polled, popped, dropped or timed out. */
 void xfer_out_touch(struct xfer_out *x, uint32_t slot);
 /* Sends what the window allows. NULL, or why the move cannot go on. */

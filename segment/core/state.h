@@ -305,7 +305,6 @@ struct peer {
     peer_no no;
     uint8_t role;
     bool refused;   /* a manager: it has been logged */
-    uint32_t speaks; /* newest protocol that both of us know */
     uint64_t store; /* a manager: what its NODE_OK said */
     char name[NAME_MAX_LEN + 1];
     struct listener listener;

@@ -339,16 +339,6 @@ void contacts_del_known(struct contacts *s, struct ticket_id id)
         contacts_fini(s);
 }
 
-uint32_t contacts_longest(const struct contacts *s)
-{
-    uint32_t n = 0;
-
-    for (uint32_t i = 0; i < s->cap; i++)
-        if (s->v[i].id.seg != 0 && s->v[i].n > n)
-            n = s->v[i].n;
-    return n;
-}
-
 struct contact *contacts_next(const struct contacts *s, uint32_t *i)
 {
     while (*i < s->cap) {

@@ -116,8 +116,6 @@ static inline void contacts_del(struct contacts *s, struct ticket_id id)
     if (SQ_UNLIKELY(s->n > 0))
         contacts_del_known(s, id);
 }
-/* Bytes of the longest. */
-uint32_t contacts_longest(const struct contacts *s);
 /* for (i = 0; (x = contacts_next(s, &i)) != NULL;) in no order; the present one may be deleted. */
 struct contact *contacts_next(const struct contacts *s, uint32_t *i);
 

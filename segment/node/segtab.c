@@ -103,7 +103,7 @@ static struct peer *peer_add(struct segtab *t, const struct segtab_in *in)
     if (!GROW(t->peers, t->n_peers, t->cap_peers, 16))
         return NULL;
     p = &t->peers[t->n_peers++];
-    *p = (struct peer) { .no = in->peer, .role = in->role, .speaks = in->speaks };
+    *p = (struct peer) { .no = in->peer, .role = in->role };
     copy_text(p->name, sizeof(p->name), in->name);
     return p;
 }

@@ -58,7 +58,6 @@ struct segtab_in {
     enum segtab_kind kind;
     peer_no peer;
     uint8_t role;     /* UP, DOWN: enum rpc_role */
-    uint32_t speaks;  /* UP: rpc_peer.speaks; 0: as 1 */
     const char *name; /* UP: node name of the peer; DIAL_FAIL */
     const struct msg *msg;
     msec_t silent_ms; /* TICK: so long ago a router was heard last; 0: now */

@@ -343,8 +343,7 @@ static void dial_failed(void *service, const char *name)
 static void on_up(void *service, struct node_peer *p, const char *name)
 {
     seg_step(service, (struct segtab_in){ .kind = SEGTAB_UP, .peer = p->no,
-                                          .role = (uint8_t)p->role, .name = name,
-                                          .speaks = rpc_chan_peer(p->ch)->speaks });
+                                          .role = (uint8_t)p->role, .name = name });
 }
 
 static void on_down(void *service, const struct node_peer *p)

@@ -117,13 +117,13 @@ static const struct session *let_in(const struct seg *g, const struct contact *x
     return s != NULL && s->state != SESSION_RETURNING && !marks_has(&g->unstored, s->id) ? s : NULL;
 }
 
-/* A router that has not been asked last, and takes so many bytes; 0: there is none. */
-static peer_no next_router(struct segtab *t, uint32_t bytes)
+/* A router that has not been asked last; 0: there is none. */
+static peer_no next_router(struct segtab *t)
 {
     for (uint32_t i = 0; i < t->n_peers; i++) {
         const struct peer *p = &t->peers[++t->turn_peer % t->n_peers];
 
-        if (p->role == RPC_ROUTER && bytes <= contact_sealed_max(p->speaks))
+        if (p->role == RPC_ROUTER)
             return p->no;
     }
     return 0;
@@ -133,7 +133,7 @@ static void say(struct segtab *t, struct seg *g, struct contact *x, enum turn_wo
                 const struct session *s, struct outbox *out)
 {
     struct ticket_id id = segtab_outside(t, x->id);
-    peer_no to = next_router(t, x->n);
+    peer_no to = next_router(t);
     struct msg_turn *m;
 
     if (to == 0)

@@ -40,15 +40,11 @@ static void source_pump(struct segtab *t, struct move *v, struct outbox *out)
         segtab_move_abort(t, v, why, out);
 }
 
-/* speaks: of the target's node (struct peer). */
-static void source_run(struct segtab *t, struct move *v, peer_no peer, uint32_t speaks, struct outbox *out)
+static void source_run(struct segtab *t, struct move *v, peer_no peer, struct outbox *out)
 {
     struct xfer_time tm = segtab_move_time(t, v->seg);
-    const char *why;
+    const char *why = xfer_out_unfit(&v->seg->b);
 
-    v->out.contact_max = contact_sealed_max(speaks);
-    v->out.records_max = xfer_records_max(speaks);
-    why = xfer_out_unfit(&v->out, &v->seg->b);
     if (why != NULL) {
         segtab_move_abort(t, v, why, out);
         return;
@@ -88,9 +84,9 @@ static void start_out(struct segtab *t, struct move *v, const struct msg_move_ou
             sizeof(v->peer_addr) - 1);
     segtab_move_report(t, v, out);
     if (segtab_seg(t, m->to) != NULL)
-        source_run(t, v, SEGTAB_SELF, UINT32_MAX, out);
+        source_run(t, v, SEGTAB_SELF, out);
     else if (p != NULL)
-        source_run(t, v, p->no, p->speaks, out);
+        source_run(t, v, p->no, out);
 }
 
 void order_move_out(struct segtab *t, peer_no from, const struct msg_move_out *m,
@@ -293,7 +289,7 @@ void segtab_moves_peer(struct segtab *t, const struct peer *p, bool up,
         if (!up && v->peer == p->no)
             peer_lost(t, v, out);
         else if (up && v->stage == STAGE_DIALLING && strcmp(v->peer_name, p->name) == 0)
-            source_run(t, v, p->no, p->speaks, out);
+            source_run(t, v, p->no, out);
     }
 }
 

@@ -192,15 +192,9 @@ static inline void rig_pump(struct rig *r, uint32_t n)
     }
 }
 
-/* A peer of a release that speaks this version at most. */
-static inline void rig_up_speaks(struct rig *r, int node, peer_no p, uint8_t role, const char *name, uint32_t speaks)
-{
-    rig_step(r, node, (struct segtab_in){ .kind = SEGTAB_UP, .peer = p, .role = role, .name = name, .speaks = speaks });
-}
-
 static inline void rig_up(struct rig *r, int node, peer_no p, uint8_t role, const char *name)
 {
-    rig_up_speaks(r, node, p, role, name, UINT32_MAX);
+    rig_step(r, node, (struct segtab_in){ .kind = SEGTAB_UP, .peer = p, .role = role, .name = name });
 }
 
 static inline void rig_down(struct rig *r, int node, peer_no p)

@@ -462,7 +462,7 @@ static void router_there(struct sim *s, struct proc *p, bool up)
 void proc_up(struct sim *s, struct proc *p, peer_no peer, const struct proc *other)
 {
     struct segtab_in in = {
-        .kind = SEGTAB_UP, .peer = peer, .role = role_of(other), .name = other->name, .speaks = UINT32_MAX
+        .kind = SEGTAB_UP, .peer = peer, .role = role_of(other), .name = other->name
     };
 
     sim_note(s, "up %lu<>%lu peer %lu", p->idx, other->idx, peer, 0, 0);

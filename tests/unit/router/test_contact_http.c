@@ -280,24 +280,12 @@ Test(contact_http, before_its_queue_is_known_nobody_is_chosen)
     cr_expect_str_eq(node.v[1].queue, "gen/push.example", "pushed, and not posted");
 }
 
-/* ---- a rolling change, and one of the secret ---------------------------------------------------------- */
+/* ---- bounds, and a change of the secret ---------------------------------------------------------- */
 
-Test(contact_http, an_older_node_gets_no_long_one)
+Test(contact_http, the_longest_fits)
 {
-    struct node_link *l = node_links_reach(&w.r->segs->nodes, 1);
-    struct rpc_peer *peer = (struct rpc_peer *)(uintptr_t)rpc_chan_peer(l->ch);
     static char body[CONTACT_MAX + 100];
 
-    peer->speaks = 1;
-    snprintf(body, sizeof(body), "{\"contact\":\"%0*d\"}", 511, 0);
-    cr_assert_eq(put_contact(body), 503);
-    cr_expect_str_eq(str("code"), "queue_unavailable");
-    cr_expect_str_eq(str("detail"), "the ticket's node is of an older release, which takes contacts of 512 bytes at most: poll the ticket");
-    cr_expect_eq(w.n_contacts, 0);
-    snprintf(body, sizeof(body), "{\"contact\":\"%0*d\"}", 510, 0);
-    cr_assert_eq(put_contact(body), 204);
-    cr_expect_eq(w.contact.n_sealed, CONTACT_SEALED_1);
-    peer->speaks = 2;
     snprintf(body, sizeof(body), "{\"contact\":{\"x\":\"%0*d\"}}", CONTACT_MAX - 8, 0);
     cr_assert_eq(put_contact(body), 204);
     cr_expect_eq(w.contact.n_sealed, CONTACT_SEALED_MAX);

@@ -431,36 +431,10 @@ Test(turn, a_queue_has_so_many_bytes_and_no_more)
     rig_free(r);
 }
 
-static void router_speaks(struct rig *r, uint32_t version)
-{
-    rig_down(r, 0, RIG_ROUTER);
-    rig_up_speaks(r, 0, RIG_ROUTER, RPC_ROUTER, "rt", version);
-}
-
-/* A rolling change: what an older router would not read is for another one. */
-Test(turn, an_older_router_gets_no_long_one)
-{
-    struct rig *r = world(NULL);
-
-    (void)contact(r, 0, of_bytes(CONTACT_SEALED_1), 20000);
-    (void)contact(r, 1, of_bytes(CONTACT_SEALED_1 + 1), 20000);
-    router_speaks(r, 1);
-    rig_pop(r, 0, 1, 1, 2);
-    rig_run(r, 3000);
-    cr_assert_eq(heard.n, 1);
-    cr_expect(heard.last.number == 0 && heard.last.n_sealed == CONTACT_SEALED_1);
-    told(r, 0, true, 0);
-    router_speaks(r, 2);
-    rig_run(r, 100);
-    cr_assert_eq(heard.n, 2, "upgraded");
-    cr_expect(heard.last.number == 1 && heard.last.n_sealed == CONTACT_SEALED_1 + 1);
-    rig_free(r);
-}
-
 #define LONG (XFER_CONTACT_MAX + 7)
 
-/* Segment 2 of the second node, whose people have contacts of so many bytes; the first node speaks this version. */
-static struct rig *two_nodes(uint32_t bytes, uint32_t version)
+/* Segment 2 of the second node, whose people have contacts of so many bytes. */
+static struct rig *two_nodes(uint32_t bytes)
 {
     struct rig *r = rig_new(2, 1u << 20);
     struct contact_req q = { .seg = 2, .claim_ms = 20000, .n_sealed = (uint16_t)bytes,
@@ -476,7 +450,7 @@ static struct rig *two_nodes(uint32_t bytes, uint32_t version)
     for (q.number = 0; q.number < LONG; q.number++)
         segtab_contact(r->t[1], r->now, &q, 1, &a);
     rig_up(r, 0, RIG_PEER, RPC_SEGMENT, "node1");
-    rig_up_speaks(r, 1, RIG_PEER, RPC_SEGMENT, "node0", version);
+    rig_up(r, 1, RIG_PEER, RPC_SEGMENT, "node0");
     r->linked = true;
     rig_pump(r, UINT32_MAX);
     rig_order(r, 0, (struct msg){ .type = MSG_SEG_SEAL, .seg_seal = { .epoch = 1, .seg = 1 } });
@@ -518,7 +492,7 @@ static bool moves(struct rig *r, uint64_t move, uint32_t meanwhile)
 
 Test(turn, a_move_takes_the_longest_along)
 {
-    struct rig *r = two_nodes(CONTACT_SEALED_MAX, 2);
+    struct rig *r = two_nodes(CONTACT_SEALED_MAX);
 
     cr_assert(moves(r, 1, CONTACT_SEALED_MAX), "%s", heard.why);
     cr_expect_eq(count(r).contacts, LONG);
@@ -529,45 +503,7 @@ Test(turn, a_move_takes_the_longest_along)
     rig_free(r);
 }
 
-/* They would be forgotten there, or end the link. */
-Test(turn, an_older_node_is_given_no_segment_with_long_ones)
-{
-    struct rig *r = two_nodes(CONTACT_SEALED_1, 1);
-
-    give(r, CONTACT_SEALED_1 + 1);
-    cr_assert_not(moves(r, 1, 0));
-    cr_expect_str_eq(heard.why, "the target's node is of an older release, and takes contacts of 512 bytes at most");
-    cr_expect_eq(rig_poll(r, 1, 2, 0).state, PLACE_WAITING, "where they were");
-    give(r, CONTACT_SEALED_1);
-    cr_assert_not(moves(r, 2, CONTACT_SEALED_1 + 1), "it came after the copy had begun");
-    cr_expect_str_eq(heard.why, "the target's node is of an older release, and takes contacts of 512 bytes at most");
-    cr_expect_eq(rig_poll(r, 1, 2, 0).state, PLACE_WAITING);
-    give(r, CONTACT_SEALED_1);
-    cr_assert(moves(r, 3, CONTACT_SEALED_1), "%s", heard.why);
-    cr_expect_eq(count(r).contacts, LONG);
-    rig_free(r);
-}
-
 #define TOO_LARGE "its contacts, subjects and passes are more than 256 MiB: it stays until it is shorter"
-#define TOO_LARGE_1 "the target's node is of an older release, and takes 62 MiB of contacts, subjects and passes at most"
-
-/* As full nodes make it, one after the other, by moves to another. */
-Test(turn, a_segment_with_more_than_a_target_writes_in_a_turn_stays)
-{
-    struct rig *r = two_nodes(40, 2);
-    struct contacts *all = &segtab_seg(r->t[1], 2)->b.contacts;
-    struct contact x = { .id = { 2, 1000 }, .n = CONTACT_SEALED_MAX, .sealed = (uint8_t *)(uintptr_t)of_bytes(CONTACT_SEALED_MAX) };
-    uint64_t most = XFER_RECORDS_MAX - XFER_RECORD - 1000;
-
-    for (; all->bytes + (all->n + 1ull) * XFER_RECORD + x.n < most; x.id.number++)
-        cr_assert_eq(contacts_put(all, &x), 0);
-    cr_assert_eq(contacts_put(all, &x), 0);
-    cr_assert_eq((x.id.number++, contacts_put(all, &x)), 0);
-    cr_assert_not(moves(r, 1, 0));
-    cr_expect_str_eq(heard.why, TOO_LARGE);
-    cr_expect_eq(rig_poll(r, 1, 2, 0).state, PLACE_WAITING, "where they were");
-    rig_free(r);
-}
 
 static void name_many(struct rig *r, uint64_t bytes)
 {
@@ -579,21 +515,31 @@ static void name_many(struct rig *r, uint64_t bytes)
         cr_assert_eq(subjects_add(all, &x), 0);
 }
 
-/* It writes one group: with more than fits it would hold, and everybody there with it. */
-Test(turn, a_node_of_an_older_release_is_given_no_more_than_a_group)
+/* As full nodes make it, one after the other, by moves to another. */
+Test(turn, a_segment_with_more_than_a_target_writes_in_a_turn_stays)
 {
-    struct rig *r = two_nodes(40, 1);
+    struct rig *r = two_nodes(40);
+    struct contacts *all = &segtab_seg(r->t[1], 2)->b.contacts;
+    struct contact x = { .id = { 2, 1000 }, .sealed = (uint8_t *)(uintptr_t)of_bytes(CONTACT_SEALED_MAX) };
+    const uint64_t most = XFER_RECORDS_MAX - LONG * (40 + XFER_RECORD);
+    uint64_t n = most / (XFER_RECORD + SUBJECT_TEXT_MAX) * (XFER_RECORD + SUBJECT_TEXT_MAX);
 
-    name_many(r, XFER_RECORDS_1);
-    cr_assert_not(moves(r, 1, 0));
-    cr_expect_str_eq(heard.why, TOO_LARGE_1);
+    name_many(r, n);
+    x.n = (uint16_t)(most > n + XFER_RECORD ? most - n - XFER_RECORD : 0);
+    cr_assert(x.n == 0 || contacts_put(all, &x) == 0); /* nothing more has room, */
+    cr_assert_not(moves(r, 1, CONTACT_SEALED_MAX), "and one grew while it was copied");
+    cr_expect_str_eq(heard.why, TOO_LARGE);
+    cr_expect_eq(rig_poll(r, 1, 2, 0).state, PLACE_WAITING);
+    cr_assert_not(moves(r, 2, 0));
+    cr_expect_str_eq(heard.why, TOO_LARGE);
     cr_expect_eq(rig_poll(r, 1, 2, 0).state, PLACE_WAITING, "where they were");
     rig_free(r);
 }
 
-Test(turn, a_node_of_this_release_is_given_more_than_a_group)
+/* It is written in groups. */
+Test(turn, a_move_brings_more_than_a_group)
 {
-    struct rig *r = two_nodes(40, 2);
+    struct rig *r = two_nodes(40);
 
     name_many(r, JGROUP_MAX);
     cr_assert(moves(r, 1, 0), "%s", heard.why);
@@ -605,7 +551,7 @@ Test(turn, a_node_of_this_release_is_given_more_than_a_group)
 /* Everybody at the node waits while it writes; the manager gives the order again. */
 Test(turn, two_large_moves_are_not_committed_in_one_turn)
 {
-    struct rig *r = two_nodes(40, 2);
+    struct rig *r = two_nodes(40);
     struct msg end = { .type = MSG_MOVE_END, .move_end = { 1, 1, 2, 1, true } };
 
     rig_order(r, 0, (struct msg){ .type = MSG_MOVE_IN, .move_in = { 1, 1, 2, 1, LONG } });
@@ -621,8 +567,6 @@ Test(turn, two_large_moves_are_not_committed_in_one_turn)
     cr_expect_eq(count(r).contacts, LONG);
     rig_free(r);
 }
-
-_Static_assert(XFER_RECORDS_1 + (1u << 20) < JGROUP_MAX, "a commit fits into a group, and a turn beside it");
 
 /* The longest numbers: a record is no longer than a move reckons. */
 Test(turn, records_are_as_long_as_moves_reckon)

@@ -377,6 +377,18 @@ int cfg_bind_stored(void *dst, size_t dst_size, const struct cfg_key *keys,
     return replace(&b, dst, dst_size, keys, NULL, doc);
 }
 
+int cfg_read_json(void *dst, size_t dst_size, const struct cfg_key *keys, const char *json, size_t n,
+                  const char *file, struct err *e)
+{
+    struct cfg_node *doc;
+    int rc = cfg_parse_json(&doc, json, n, e);
+
+    if (rc == 0)
+        rc = cfg_bind_stored(dst, dst_size, keys, doc, file, e);
+    cfg_node_free(doc);
+    return rc;
+}
+
 int cfg_patch(void *dst, size_t dst_size, const struct cfg_key *keys,
               const struct cfg_node *doc, const char *file, struct err *e)
 {

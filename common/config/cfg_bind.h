@@ -13,6 +13,9 @@ SQ_CHECK int cfg_bind(void *dst, size_t dst_size, const struct cfg_key *keys,
  * version may have written down. */
 SQ_CHECK int cfg_bind_stored(void *dst, size_t dst_size, const struct cfg_key *keys,
                              const struct cfg_node *doc, const char *file, struct err *e);
+/* The same of JSON text. */
+SQ_CHECK int cfg_read_json(void *dst, size_t dst_size, const struct cfg_key *keys, const char *json, size_t n,
+                           const char *file, struct err *e);
 /* Like cfg_bind, but what is absent keeps its value in dst (PATCH). */
 SQ_CHECK int cfg_patch(void *dst, size_t dst_size, const struct cfg_key *keys,
                        const struct cfg_node *doc, const char *file, struct err *e);

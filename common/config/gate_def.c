@@ -217,16 +217,10 @@ bool gate_def_write(struct buf *b, const struct gate_def *d)
 
 int gate_def_read(struct gate_def *d, const char *json, size_t n, struct err *e)
 {
-    struct cfg_node *doc = NULL;
     int rc = n > GATE_JSON_MAX ? err_set(e, SQ_ETOOBIG, "bypass: too long")
-                               : cfg_parse_json(&doc, json, n, e);
+                               : cfg_read_json(d, sizeof(*d), gate_def_keys, json, n, NULL, e);
 
-    if (rc == 0)
-        rc = cfg_bind_stored(d, sizeof(*d), gate_def_keys, doc, NULL, e);
-    if (rc == 0)
-        rc = gate_def_check(d, e);
-    cfg_node_free(doc);
-    return rc;
+    return rc < 0 ? rc : gate_def_check(d, e);
 }
 
 void gate_def_fini(struct gate_def *d)

@@ -25,22 +25,16 @@ static const struct cfg_key message_keys[] = {
 };
 
 #define PAGE(f) offsetof(struct page_def, f)
-#define KEYS_01                                                                          \
-    { "title", CFG_STR, PAGE(title), "", 0, 120, true,                                   \
-      "title of the page; \"\" = the built-in one", 0, 0, 0 },                           \
-        { "message", CFG_STR, PAGE(message), "", 0, 1000, true,                          \
-          "notice on the page; a change appears while people wait", 0, 0, 0 },           \
-        { "accent", CFG_STR, PAGE(accent), "", 0, 7, true,                               \
-          "colour of buttons and progress, #rrggbb", 0, 0, 0 },                          \
-        { "logo", CFG_STR, PAGE(logo), "", 0, 12000, true,                               \
-          "logo, as data:image/... or a path on this site", 0, 0, 0 },                   \
-        { "return", CFG_STRS, PAGE(ret), "", 0, PAGE_RETURN_MAX, true,                   \
-          "origins besides this site to which `return` may lead: [https://shop.example]", \
-          0, 0, 0 },                                                                     \
-        { "texts", CFG_OBJS, PAGE(texts), "", 0, PAGE_TEXTS_MAX, true,                   \
-          "title and message in other languages", 0, text_keys, sizeof(struct page_text) }
 const struct cfg_key page_def_keys[] = {
-    KEYS_01,
+    { "title", CFG_STR, PAGE(title), "", 0, 120, true, "title of the page; \"\" = the built-in one", 0, 0, 0 },
+    { "message", CFG_STR, PAGE(message), "", 0, 1000, true,
+      "notice on the page; a change appears while people wait", 0, 0, 0 },
+    { "accent", CFG_STR, PAGE(accent), "", 0, 7, true, "colour of buttons and progress, #rrggbb", 0, 0, 0 },
+    { "logo", CFG_STR, PAGE(logo), "", 0, 12000, true, "logo, as data:image/... or a path on this site", 0, 0, 0 },
+    { "return", CFG_STRS, PAGE(ret), "", 0, PAGE_RETURN_MAX, true,
+      "origins besides this site to which `return` may lead: [https://shop.example]", 0, 0, 0 },
+    { "texts", CFG_OBJS, PAGE(texts), "", 0, PAGE_TEXTS_MAX, true, "title and message in other languages", 0,
+      text_keys, sizeof(struct page_text) },
     { "image", CFG_STR, PAGE(image), "", 0, 12000, true,
       "picture above the card, as data:image/... or a path on this site", 0, 0, 0 },
     { "style", CFG_STR, PAGE(style), "", 0, PAGE_STYLE_MAX, true,
@@ -58,7 +52,6 @@ const struct cfg_key page_def_keys[] = {
     { "check_key", CFG_STR, PAGE(check_key), "", 0, 100, true, "site key of that widget", 0, 0, 0 },
     { 0 },
 };
-static const struct cfg_key keys_01[] = { KEYS_01, { 0 } };
 
 bool page_accent_ok(const char *s)
 {
@@ -277,15 +270,11 @@ int page_def_check(const struct page_def *d, struct err *e)
     return messages_check(d, e);
 }
 
-static bool has_news(const struct page_def *d)
-{
-    return is_text(d->image) || is_text(d->style) || is_text(d->lang) || d->messages.n > 0 || is_text(d->check);
-}
-
 bool page_def_is_empty(const struct page_def *d)
 {
-    return !is_text(d->title) && !is_text(d->message) && !is_text(d->accent) &&
-           !is_text(d->logo) && d->ret.n == 0 && d->texts.n == 0 && !has_news(d);
+    static const struct page_def none;
+
+    return cfg_equal(d, &none, page_def_keys);
 }
 
 bool page_def_write(struct buf *b, const struct page_def *d)
@@ -294,20 +283,14 @@ bool page_def_write(struct buf *b, const struct page_def *d)
 
     if (page_def_is_empty(d))
         return true;
-    cfg_dump_json(b, d, has_news(d) ? page_def_keys : keys_01);
+    cfg_dump_json(b, d, page_def_keys);
     return !b->failed && b->len - from <= PAGE_JSON_MAX;
 }
 
 int page_def_read(struct page_def *d, const char *json, size_t n, struct err *e)
 {
-    struct cfg_node *doc = NULL;
     int rc = n > PAGE_JSON_MAX ? err_set(e, SQ_ETOOBIG, "page: too long")
-                               : cfg_parse_json(&doc, json, n, e);
+                               : cfg_read_json(d, sizeof(*d), page_def_keys, json, n, NULL, e);
 
-    if (rc == 0)
-        rc = cfg_bind(d, sizeof(*d), page_def_keys, doc, NULL, e);
-    if (rc == 0)
-        rc = page_def_check(d, e);
-    cfg_node_free(doc);
-    return rc;
+    return rc < 0 ? rc : page_def_check(d, e);
 }

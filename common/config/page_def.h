@@ -52,10 +52,9 @@ bool page_accent_ok(const char *s); /* #rrggbb */
 bool page_widget_of(const struct page_def *d, struct page_widget *out);
 bool page_text_ok(const char *s);   /* lines, without other control characters; or NULL */
 
-/* The JSON to send; "" if empty. Image, style, lang, messages and check are left out if they have no value.
- * False: no memory, or above PAGE_JSON_MAX. */
+/* The JSON to send; nothing if empty. False: no memory, or above PAGE_JSON_MAX. */
 SQ_CHECK bool page_def_write(struct buf *b, const struct page_def *d);
-/* Back; d zeroed or set before. Also runs page_def_check(). */
+/* Back; d zeroed or set before. Keys of a newer manager are passed over. Also runs page_def_check(). */
 SQ_CHECK int page_def_read(struct page_def *d, const char *json, size_t n, struct err *e);
 
 #endif

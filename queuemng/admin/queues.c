@@ -19,17 +19,14 @@ static json_t *defaults_json(void)
 {
     static const char bare[] = "{\"name\":\"default\"}";
     struct queue_def d = { 0 };
-    struct cfg_node *doc = NULL;
     json_t *j = NULL;
     struct err e;
 
-    if (cfg_parse_json(&doc, bare, sizeof(bare) - 1, &e) == 0 &&
-        cfg_bind(&d, sizeof(d), queue_def_keys, doc, NULL, &e) == 0) {
+    if (cfg_read_json(&d, sizeof(d), queue_def_keys, bare, sizeof(bare) - 1, NULL, &e) == 0) {
         j = admin_def_json(&d, queue_def_keys, 0);
         json_object_del(j, "name");
     }
     cfg_clear(&d, queue_def_keys);
-    cfg_node_free(doc);
     return j;
 }
 

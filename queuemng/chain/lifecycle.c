@@ -408,13 +408,10 @@ static struct mseg *unmerge_one(struct mng *m, struct mseg *s, const struct mali
                                 struct mseg *behind)
 {
     struct mlane *l = s->lane;
-    uint64_t capacity = a->capacity;
     struct mseg *y;
 
     assert(a->to == s->id && a->capacity != 0);
-    if (capacity == MNG_CAPACITY_UNKNOWN) /* record of an older version's store */
-        capacity = u64_max((uint64_t)l->q->def.segment_capacity, s->capacity);
-    y = seg_new(m, l, s->node, a->from, (uint32_t)capacity, OPEN_REBUILD,
+    y = seg_new(m, l, s->node, a->from, a->capacity, OPEN_REBUILD,
                 list_seg(list_next(&l->segs, &behind->in_lane)));
     if (y == NULL)
         return behind; /* the alias stays, and the next plan tries again */

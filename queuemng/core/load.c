@@ -118,7 +118,7 @@ static void load_prequeue(struct mprequeue *pre, const struct stored_seg *v)
 
 static int load_seg(struct mng *m, struct mlane *l, json_t *j)
 {
-    struct stored_seg v = { .base = MNG_BASE_UNKNOWN }; /* an older version stored none */
+    struct stored_seg v = { 0 };
     struct mnode *n;
     struct mseg *s;
 
@@ -152,7 +152,7 @@ static bool is_reached(const struct mlane *l, seg_id from, seg_id to)
 
 static int load_alias(struct mlane *l, json_t *j)
 {
-    struct malias a = { .capacity = MNG_CAPACITY_UNKNOWN, .base = MNG_BASE_UNKNOWN }; /* an older version stored none */
+    struct malias a = { 0 };
 
     if (json_row_read(&alias_row, j, &a) < 0 || a.from == 0 || a.to == 0 ||
         alias_of(l, a.from) != 0 || is_reached(l, a.to, a.from))
@@ -191,14 +191,7 @@ static int load_lane(struct mng *m, struct mlane *l, json_t *j)
             alias_fold(l, l->alias[k].from, l->alias[k].to);
             k = UINT32_MAX; /* their order has changed */
         }
-    lane_set_bases(l);
     return 0;
-}
-
-/* Older versions store none. */
-static int load_unreported(json_t *j, struct munreported *u)
-{
-    return j == NULL ? 0 : json_row_read(&unreported_row, j, u);
 }
 
 static int load_chain(struct mng *m, const char *key, json_t *j, struct err *e)
@@ -209,8 +202,8 @@ static int load_chain(struct mng *m, const char *key, json_t *j, struct err *e)
 
     if (q == NULL)
         return no_memory(key, e);
-    if (load_unreported(json_object_get(j, "flushed"), &q->flushed) < 0 ||
-        load_unreported(json_object_get(j, "lost"), &q->lost) < 0)
+    if (json_row_read(&unreported_row, json_object_get(j, "flushed"), &q->flushed) < 0 ||
+        json_row_read(&unreported_row, json_object_get(j, "lost"), &q->lost) < 0)
         return bad(key, e);
     json_array_foreach(json_object_get(j, "lanes"), i, lane) {
         int rc = i < LANES_MAX ? load_lane(m, &q->lane[i], lane) : SQ_EPROTO;

@@ -276,16 +276,10 @@ int mng_yaml_load(struct mng_service *s, const char *key, const char *val)
 static bool is_same(const struct def_kind *k, const char *old, const char *text)
 {
     _Alignas(16) char a[DEF_SIZE_MAX] = { 0 }, b[DEF_SIZE_MAX] = { 0 };
-    struct cfg_node *x = NULL, *y = NULL;
     struct err e;
-    bool same;
+    bool same = cfg_read_json(a, k->size, k->keys, old, strlen(old), NULL, &e) == 0 &&
+                cfg_read_json(b, k->size, k->keys, text, strlen(text), NULL, &e) == 0 && cfg_equal(a, b, k->keys);
 
-    same = cfg_parse_json(&x, old, strlen(old), &e) == 0 &&
-           cfg_parse_json(&y, text, strlen(text), &e) == 0 &&
-           cfg_bind_stored(a, k->size, k->keys, x, NULL, &e) == 0 &&
-           cfg_bind_stored(b, k->size, k->keys, y, NULL, &e) == 0 && cfg_equal(a, b, k->keys);
-    cfg_node_free(x);
-    cfg_node_free(y);
     cfg_clear(a, k->keys);
     cfg_clear(b, k->keys);
     return same;

@@ -21,9 +21,7 @@
 #define NODE_MAY(kind, member)     ROW_OPTIONAL(#member, kind, struct mnode, member)
 #define QUEUE(kind, name, member)  ROW_FIELD(name, kind, struct stored_queue, member)
 #define SEG(kind, member)          ROW_FIELD(#member, kind, struct stored_seg, member)
-#define SEG_MAY(kind, member)      ROW_OPTIONAL(#member, kind, struct stored_seg, member)
 #define ALIAS(member)              ROW_FIELD(#member, ROW_UINT, struct malias, member)
-#define ALIAS_MAY(member)          ROW_OPTIONAL(#member, ROW_UINT, struct malias, member)
 #define MARK(kind, member)         ROW_FIELD(#member, kind, struct mark_row, member)
 #define UNREPORTED(kind, member)   ROW_FIELD(#member, kind, struct munreported, member)
 #define SCHED(kind, name, member)  ROW_FIELD(name, kind, struct schedule, member)
@@ -44,12 +42,11 @@ const struct json_row deleted_row = ROW_ARRAY(QUEUE(ROW_TIME, "until_ms", delete
                                               QUEUE(ROW_UINT, "state", deleted_state));
 const struct json_row seg_row =
     ROW_ARRAY(SEG(ROW_UINT, id), SEG(ROW_UINT, node), SEG(ROW_UINT, state),
-              SEG(ROW_UINT, capacity), SEG(ROW_UINT, kind), SEG_MAY(ROW_UINT, mark_end),
-              SEG_MAY(ROW_FLAG, early), SEG_MAY(ROW_UINT, drawn), SEG_MAY(ROW_TEXT, seed),
-              SEG_MAY(ROW_UINT, moves_from), SEG_MAY(ROW_UINT, base));
+              SEG(ROW_UINT, capacity), SEG(ROW_UINT, kind), SEG(ROW_UINT, mark_end),
+              SEG(ROW_FLAG, early), SEG(ROW_UINT, drawn), SEG(ROW_TEXT, seed),
+              SEG(ROW_UINT, moves_from), SEG(ROW_UINT, base));
 const struct json_row alias_row =
-    ROW_ARRAY(ALIAS(from), ALIAS(to), ALIAS_MAY(capacity), ALIAS_MAY(mark_end),
-              ALIAS_MAY(base));
+    ROW_ARRAY(ALIAS(from), ALIAS(to), ALIAS(capacity), ALIAS(mark_end), ALIAS(base));
 const struct json_row unreported_row =
     ROW_ARRAY(UNREPORTED(ROW_UINT, n), UNREPORTED(ROW_TIME, until_ms));
 const struct json_row mark_row =
@@ -314,15 +311,11 @@ int def_from_json(void *def, size_t size, const struct cfg_key *keys, const json
                   const char *key, struct err *e)
 {
     char *text = json_dumps(j, JSON_COMPACT);
-    struct cfg_node *doc = NULL;
     int rc;
 
     if (text == NULL)
         return err_set(e, SQ_ENOMEM, "stored record %s: out of memory", key);
-    rc = cfg_parse_json(&doc, text, strlen(text), e);
+    rc = cfg_read_json(def, size, keys, text, strlen(text), key, e);
     free(text);
-    if (rc == 0)
-        rc = cfg_bind_stored(def, size, keys, doc, key, e);
-    cfg_node_free(doc);
     return rc;
 }

@@ -117,40 +117,6 @@ void seg_set_base(struct mseg *s)
     s->lane->ordinals += s->capacity;
 }
 
-/* The base to be set of the lowest id that has none; NULL: each has one. *n: its numbers, at most. */
-static uint64_t *without_base(struct mlane *l, uint64_t *n)
-{
-    uint64_t *base = NULL;
-    seg_id least = 0;
-
-    each_seg(l, s)
-        if (s->base == MNG_BASE_UNKNOWN && (base == NULL || s->id < least)) {
-            least = s->id;
-            base = &s->base;
-            *n = s->kind == OPEN_TARGET ? 0 : s->capacity;
-        }
-    for (uint32_t i = 0; i < l->n_alias; i++) {
-        struct malias *a = &l->alias[i];
-
-        if (a->base == MNG_BASE_UNKNOWN && (base == NULL || a->from < least)) {
-            least = a->from;
-            base = &a->base;
-            *n = a->capacity == MNG_CAPACITY_UNKNOWN ? MNG_CAPACITY_MOST : a->capacity;
-        }
-    }
-    return base;
-}
-
-void lane_set_bases(struct mlane *l)
-{
-    uint64_t *base, n = 0;
-
-    while ((base = without_base(l, &n)) != NULL) {
-        *base = n != 0 ? l->ordinals + 1 : 0;
-        l->ordinals += n;
-    }
-}
-
 /* ---- segments of the pre-queue --------------------------------------------------- */
 
 bool lane_is_early(const struct mlane *l)

@@ -157,8 +157,6 @@ seg_id seg_id_take(struct mng *m);
 /* Ordinals of a lane, from 1 on: each segment that is joined gets as many as it has numbers, behind all
  * that were given; so of two tickets the later one has the larger, whatever becomes of their segments. */
 void seg_set_base(struct mseg *s);
-/* Sets those that the store of a lane lacks (an older manager wrote it), by the ids. */
-void lane_set_bases(struct mlane *l);
 
 /* A segment of the pre-queue is sealed at the opening. Its node may do that by its own clock: it is
  * told the time (prequeue_closes_ms()), unless that clock was seen to be wrong. */
@@ -191,13 +189,10 @@ struct seg_status;
 
 struct malias { /* the tickets of `from` live in `to` now */
     seg_id from, to;
-    uint32_t capacity; /* capacity of `from`: 0: it never gave a number; MNG_CAPACITY_UNKNOWN */
+    uint32_t capacity; /* capacity of `from`; 0: it never gave a number */
     uint32_t mark_end; /* see struct mseg */
     uint64_t base;     /* likewise */
 };
-#define MNG_CAPACITY_UNKNOWN UINT32_MAX
-#define MNG_BASE_UNKNOWN     UINT64_MAX
-#define MNG_CAPACITY_MOST    10000000 /* segment_capacity, prequeue_capacity */
 
 /* NULL: no chain has it (any more). */
 struct mseg *seg_find(const struct mng *m, seg_id id);

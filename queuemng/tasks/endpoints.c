@@ -375,21 +375,17 @@ static bool has_pool(const struct mng *m, const char *name)
 static int make_pool(struct mng *m, const char *name, int64_t least, struct err *e)
 {
     struct pool_def d = { 0 };
-    struct cfg_node *doc = NULL;
     char json[2 * TASK_NAME_MAX + 40]; /* a name has nothing that must be escaped */
     int rc;
 
     snprintf(json, sizeof(json), "{\"match\":\"%s\",\"endpoint\":\"%s\"}", name, name);
-    rc = cfg_parse_json(&doc, json, strlen(json), e);
-    if (rc == 0)
-        rc = cfg_bind(&d, sizeof(d), pool_def_keys, doc, NULL, e);
+    rc = cfg_read_json(&d, sizeof(d), pool_def_keys, json, strlen(json), NULL, e);
     if (rc == 0)
         rc = pool_def_check(&d, e);
     d.max_cost = d.max_cost < least ? least : d.max_cost;
     if (rc == 0)
         rc = pool_define(m, NULL, &d, e);
     cfg_clear(&d, pool_def_keys);
-    cfg_node_free(doc);
     return rc;
 }
 

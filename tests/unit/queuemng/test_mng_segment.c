@@ -102,31 +102,3 @@ Test(mng_segment, a_report_that_comes_after_the_loss_counts_for_nothing)
     cr_assert_eq(w.m->count.lost_segments, 1, "lost once, however often it is found");
     made_free(&w);
 }
-
-/* The store of a manager that did not know ordinals. */
-Test(mng_segment, ordinals_that_the_store_lacks_follow_the_ids)
-{
-    struct made w;
-    struct mnode *n;
-    struct mseg *s[3];
-
-    made_new(&w, "\"merge\": true");
-    n = made_node(&w, "a");
-    for (unsigned i = 0; i < 3; i++) {
-        s[i] = made_sealed(&w, n, 100, 1);
-        s[i]->base = MNG_BASE_UNKNOWN;
-    }
-    s[1]->kind = OPEN_TARGET;
-    cr_assert_eq(alias_add(w.l, (struct malias){ .from = s[2]->id + 1, .to = s[1]->id, .capacity = 10,
-                                                 .base = MNG_BASE_UNKNOWN }), 0);
-    cr_assert_eq(alias_add(w.l, (struct malias){ .from = s[2]->id + 2, .to = s[1]->id,
-                                                 .base = MNG_BASE_UNKNOWN }), 0);
-    lane_set_bases(w.l);
-    cr_expect(s[0]->base == 1 && s[1]->base == 0 && s[2]->base == 101);
-    cr_expect(w.l->alias[0].base == 201 && w.l->alias[1].base == 0, "nobody joined the other");
-    seg_set_base(s[1]);
-    cr_expect_eq(s[1]->base, 211, "the next one");
-    lane_set_bases(w.l);
-    cr_expect_eq(s[0]->base, 1, "they stay");
-    made_free(&w);
-}

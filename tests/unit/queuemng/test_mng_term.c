@@ -112,8 +112,8 @@ Test(mng_term, the_store_of_a_newer_format_is_refused_by_name)
 
 Test(mng_term, aliases_in_a_circle_are_refused)
 {
-    static const char *const aliases[] = { "[3,3,50,0]", "[3,9,50,0],[9,3,50,0]",
-                                           "[3,9,50,0],[4,3,50,0],[9,4,50,0]" };
+    static const char *const aliases[] = { "[3,3,50,0,1]", "[3,9,50,0,1],[9,3,50,0,51]",
+                                           "[3,9,50,0,1],[4,3,50,0,51],[9,4,50,0,101]" };
 
     for (size_t i = 0; i < ARRAY_LEN(aliases); i++) {
         const struct mng_opts o = { .seed = 1 };
@@ -138,8 +138,8 @@ Test(mng_term, unknown_keys_and_records_are_passed_over)
         { "node/seg-a", "{\"no\":1,\"name\":\"seg-a\",\"draining\":false,\"new\":[]}" },
         { "queue/q", "{\"id\":1,\"version\":4,\"new\":1,"
                      "\"def\":{\"name\":\"q\",\"release_per_s\":7,\"new\":{\"x\":1}}}" },
-        { "chain/1", "{\"lanes\":[{\"segs\":[[9,1,1,50,1,0,77]],\"aliases\":[[3,9,50,0,7]],"
-                     "\"new\":1}],\"new\":1}" },
+        { "chain/1", "{\"lanes\":[{\"segs\":[[9,1,1,50,1,0,0,0,\"\",0,1,77]],"
+                     "\"aliases\":[[3,9,50,0,51,7]],\"new\":1}],\"flushed\":[0,0],\"lost\":[0,0],\"new\":1}" },
         { "mark/1/0/1", "[[9,0,5,123456,0,77]]" },
         { "new/1", "\"whatever\"" },
     };

@@ -120,12 +120,10 @@ static int yaml_member(struct reader *r, unsigned depth, struct cfg_node *map, b
     if (cfg_node_get(map, key->text) != NULL)
         rc = err_set(r->e, SQ_EINVAL, "%s:%d: key \"%.64s\" appears twice", r->file,
                      key->line, key->text);
-    if (rc == 0)
-        rc = next(r, &ev);
-    if (rc == 0)
-        rc = value(r, &ev, depth, &kid);
-    if (rc == 0)
-        rc = add(r, map, kid, key->text);
+    rc = rc
+        ?: next(r, &ev)
+        ?: value(r, &ev, depth, &kid)
+        ?: add(r, map, kid, key->text);
     cfg_node_free(key);
     return rc;
 }
@@ -217,14 +215,10 @@ static int yaml_document(struct reader *r, struct cfg_node **out)
         return *out != NULL ? 0 : err_set(r->e, SQ_ENOMEM, "%s", r->file);
     }
     yaml_event_delete(&ev); /* DOCUMENT-START: libyaml has nothing else here */
-    rc = next(r, &ev);
-    if (rc == 0)
-        rc = value(r, &ev, 0, out);
-    if (rc == 0)
-        rc = expect(r, YAML_DOCUMENT_END_EVENT, "something follows the value");
-    if (rc == 0)
-        rc = expect(r, YAML_STREAM_END_EVENT, "only one document per file");
-    return rc;
+    return next(r, &ev)
+        ?: value(r, &ev, 0, out)
+        ?: expect(r, YAML_DOCUMENT_END_EVENT, "something follows the value")
+        ?: expect(r, YAML_STREAM_END_EVENT, "only one document per file");
 }
 
 int cfg_parse_yaml(struct cfg_node **out, const char *text, size_t n, const char *file,

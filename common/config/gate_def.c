@@ -182,17 +182,11 @@ static int size_check(const struct gate_bypass *b, struct err *e)
 
 int gate_def_check(const struct gate_def *d, struct err *e)
 {
-    int rc = addresses_check(&d->bypass.addresses, e);
-
-    if (rc == 0)
-        rc = paths_check(&d->bypass.paths, e);
-    if (rc == 0)
-        rc = headers_check(&d->bypass.headers, e);
-    if (rc == 0)
-        rc = subjects_check(&d->bypass.subjects, e);
-    if (rc == 0)
-        rc = size_check(&d->bypass, e);
-    return rc;
+    return addresses_check(&d->bypass.addresses, e)
+        ?: paths_check(&d->bypass.paths, e)
+        ?: headers_check(&d->bypass.headers, e)
+        ?: subjects_check(&d->bypass.subjects, e)
+        ?: size_check(&d->bypass, e);
 }
 
 /* ---- to routers ------------------------------------------------------------------------ */

@@ -81,12 +81,10 @@ static int open_on(struct journal *j, const struct journal_opts *o,
                    const struct journal_replay *r, struct err *e)
 {
     struct jfile_new log = { .name = JNAME_LOG, .room = JHEAD_BYTES + j->reserve };
-    int rc = open_disk(j, e);
+    int rc = open_disk(j, e)
+          ?: journal_recover(j, r, o->allow_damage, &log.seq, e)
+          ?: jout_create(j, &j->log, &log, e);
 
-    if (rc == 0)
-        rc = journal_recover(j, r, o->allow_damage, &log.seq, e);
-    if (rc == 0)
-        rc = jout_create(j, &j->log, &log, e);
     j->kept = j->log.written;
     assert(rc < 0 || (j->log.h >= 0 && j->log.seq > 0));
     return rc;

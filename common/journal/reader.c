@@ -295,11 +295,9 @@ int jwalk_snapshot(struct jreplay *r, uint64_t base, struct err *e)
     if (base == 0)
         return 0;
     jname_text(name, JNAME_SNAP, base);
-    rc = jwalk_open(r, &w, name, JSNAP, base, e);
-    if (rc == 0)
-        rc = jwalk_groups(r, &w, e);
-    if (rc == 0)
-        rc = snap_rest(r, &w, e);
+    rc = jwalk_open(r, &w, name, JSNAP, base, e)
+        ?: jwalk_groups(r, &w, e)
+        ?: snap_rest(r, &w, e);
     r->j->base_bytes = w.at;
     jwalk_close(&w);
     return rc;

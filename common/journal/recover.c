@@ -161,11 +161,9 @@ static int replay_log(struct recovery *r, const struct chain_log *log, bool last
     int rc;
 
     jname_text(name, JNAME_LOG, log->seq);
-    rc = jwalk_open(&r->to, &w, name, JLOG, log->seq, e);
-    if (rc == 0)
-        rc = jwalk_groups(&r->to, &w, e);
-    if (rc == 0)
-        rc = jtail_read(&r->to, &w, log->seq, last, e);
+    rc = jwalk_open(&r->to, &w, name, JLOG, log->seq, e)
+        ?: jwalk_groups(&r->to, &w, e)
+        ?: jtail_read(&r->to, &w, log->seq, last, e);
     r->to.j->older_bytes += w.at;
     r->to.j->older_logs++;
     if (rc == 0 && log->head && (last || !w.ended))
@@ -328,11 +326,9 @@ static int recover(struct recovery *r, struct err *e)
     if (rc < 0)
         return rc;
     find_base(r);
-    rc = collect_logs(r, e);
-    if (rc == 0)
-        rc = check_gaps(r, e);
-    if (rc == 0)
-        rc = drop_void(r, e);
+    rc = collect_logs(r, e)
+        ?: check_gaps(r, e)
+        ?: drop_void(r, e);
     drop_unborn(r);
     r->to.j->was_cut = was_cut(r);
     if (rc == 0)

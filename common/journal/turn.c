@@ -381,12 +381,10 @@ static void count_commit(struct journal *j)
 
 int journal_snap_commit(struct journal *j, struct err *e)
 {
-    int rc = running(j, e);
+    int rc = running(j, e)
+          ?: finish_file(j, e)
+          ?: publish(j, e);
 
-    if (rc == 0)
-        rc = finish_file(j, e);
-    if (rc == 0)
-        rc = publish(j, e);
     if (rc < 0) {
         journal_snap_abort(j);
         return rc;

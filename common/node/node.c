@@ -73,11 +73,9 @@ int node_open(struct node *n, struct ev *ev, const struct node_cfg *c, const str
     list_init(&n->peers);
     arena_init(&n->mem);
     outbox_init(&n->out);
-    rc = rpc_new(&n->rpc, ev, &ro, e);
-    if (rc == 0)
-        rc = rpc_listen(n->rpc, c->listen, kind->peers, &node_peer_calls, n, e);
-    if (rc == 0)
-        rc = admin_new(&n->admin, ev, &ao, e);
+    rc = rpc_new(&n->rpc, ev, &ro, e)
+        ?: rpc_listen(n->rpc, c->listen, kind->peers, &node_peer_calls, n, e)
+        ?: admin_new(&n->admin, ev, &ao, e);
     if (rc == 0 && (n->gone = ev_timer_new(ev, on_gone_timer, n)) == NULL)
         rc = err_set(e, SQ_ENOMEM, "out of memory");
     if (rc < 0)
@@ -185,16 +183,12 @@ const char *const node_journal_modes[] = { "off", "os", "fsync", NULL };
 int node_cfg_check(const void *cfg, struct err *e)
 {
     const struct node_cfg *c = cfg;
-    int rc = cfg_node_check(c->node, e);
+    int rc = cfg_node_check(c->node, e)
+          ?: cfg_apart_check("admin", c->admin, "listen", c->listen, e)
+          ?: cfg_advertise_check(c->listen, c->advertise, e)
+          ?: cfg_tls_check(&c->tls, e)
+          ?: cfg_admin_tls_check(&c->admin_tls, e);
 
-    if (rc == 0)
-        rc = cfg_apart_check("admin", c->admin, "listen", c->listen, e);
-    if (rc == 0)
-        rc = cfg_advertise_check(c->listen, c->advertise, e);
-    if (rc == 0)
-        rc = cfg_tls_check(&c->tls, e);
-    if (rc == 0)
-        rc = cfg_admin_tls_check(&c->admin_tls, e);
     return rc < 0 ? rc : cfg_dials_check("managers", &c->managers, e);
 }
 

@@ -324,11 +324,9 @@ int trail_new(struct trail **out, const struct trail_opts *o, struct err *e)
     t->o.dir = t->o.node = NULL; /* not copied */
     t->cleaned = -1;
     sem_init(&t->wake, 0, 0);
-    rc = make_chunks(t, o->buffer_bytes, e);
-    if (rc == 0)
-        rc = trail_files_init(&t->files, o->name, o->dir, o->node, e);
-    if (rc == 0)
-        rc = begin_thread(t, e);
+    rc = make_chunks(t, o->buffer_bytes, e)
+        ?: trail_files_init(&t->files, o->name, o->dir, o->node, e)
+        ?: begin_thread(t, e);
     if (rc < 0) {
         trail_free(t);
         return rc;

@@ -358,11 +358,9 @@ static int read_text(struct access_file *f, const char *text, size_t n, const ch
     if (strspn(text, " \t\r\n") == n)
         return err_set(e, SQ_EGONE, "%s:1: the file is empty; `tokens: []` is a file of none, "
                        "segqctl token add writes one", path);
-    rc = cfg_parse_yaml(&doc, text, n, path, e);
-    if (rc == 0)
-        rc = cfg_bind(&fresh, sizeof(fresh), file_keys, doc, path, e);
-    if (rc == 0)
-        rc = check(&fresh, doc, path, e);
+    rc = cfg_parse_yaml(&doc, text, n, path, e)
+        ?: cfg_bind(&fresh, sizeof(fresh), file_keys, doc, path, e)
+        ?: check(&fresh, doc, path, e);
     cfg_node_free(doc);
     if (rc < 0) {
         access_clear(&fresh);

@@ -383,12 +383,10 @@ static int passes(struct measure *m)
     struct crowd_turn poll = { .first = m->crowd.n, .each = true, .seconds = 60 };
     double (*v)[ROUNDS] = m->costs.v, router, joined, polled;
     unsigned r = m->round;
-    int rc = turn(m, &join, &router, &joined);
+    int rc = turn(m, &join, &router, &joined)
+          ?: pause_s(m, 1)
+          ?: turn(m, &poll, &router, &polled);
 
-    if (rc == 0)
-        rc = pause_s(m, 1);
-    if (rc == 0)
-        rc = turn(m, &poll, &router, &polled);
     m->crowd.n = poll.first;
     if (rc == 0 && poll.admitted < poll.answers / 10 * 9)
         rc = err_set(&m->e, SQ_EUNAVAIL, "of %u people only %u were let in within a second: this machine is too busy",

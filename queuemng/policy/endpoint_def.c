@@ -212,7 +212,7 @@ static int url_check(const struct endpoint_def *d, const char *key, const char *
 {
     const char *wrong = endpoint_url_wrong(url, url != d->proxy);
 
-    return wrong == NULL ? 0 : err_set(e, SQ_EINVAL, "endpoint %s: %s %s", d->name, key, wrong);
+    return wrong == NULL ? 0 : err_set(e, SQ_EINVAL, "%s %s", key, wrong);
 }
 
 const struct endpoint_target *endpoint_target_of(const struct endpoint_def *d, const char *url)
@@ -251,16 +251,16 @@ static int discovery_check(const struct endpoint_def *d, struct err *e)
     size_t most = 0;
 
     if (d->discovery.min_ms > d->discovery.max_ms)
-        return err_set(e, SQ_EINVAL, "endpoint %s: discovery: min is above max", d->name);
+        return err_set(e, SQ_EINVAL, "discovery: min is above max");
     for (size_t i = 0; i < d->targets.n; i++) {
         const char *wrong = discover_wrong(d, &v[i]);
 
         if (wrong != NULL)
-            return err_set(e, SQ_EINVAL, "endpoint %s: targets.%zu: %s", d->name, i, wrong);
+            return err_set(e, SQ_EINVAL, "targets.%zu: %s", i, wrong);
         most += v[i].discover == DISCOVER_DNS ? (size_t)d->discovery.addresses : 1;
     }
-    return most <= TARGET_NO_MAX ? 0 : err_set(e, SQ_EINVAL, "endpoint %s: its targets may be %zu, of at most %d: lower "
-                                               "discovery.addresses", d->name, most, TARGET_NO_MAX);
+    return most <= TARGET_NO_MAX ? 0 : err_set(e, SQ_EINVAL, "its targets may be %zu, of at most %d: lower "
+                                               "discovery.addresses", most, TARGET_NO_MAX);
 }
 
 static int targets_check(const struct endpoint_def *d, struct err *e)
@@ -269,25 +269,23 @@ static int targets_check(const struct endpoint_def *d, struct err *e)
     int rc = 0;
 
     if ((d->url[0] != 0) == (d->targets.n > 0))
-        return err_set(e, SQ_EINVAL, "endpoint %s: %s", d->name,
+        return err_set(e, SQ_EINVAL, "%s",
                        d->url[0] != 0 ? "url and targets: one of the two (url=\"\" takes it away)"
                                       : "url is missing, or targets");
     if (d->targets.n > 0 && strlen(d->name) > TARGETED_NAME_MAX)
-        return err_set(e, SQ_EINVAL, "endpoint %s: with targets its name has at most %d characters",
-                       d->name, TARGETED_NAME_MAX);
+        return err_set(e, SQ_EINVAL, "with targets its name has at most %d characters", TARGETED_NAME_MAX);
     if (d->affinity != AFFINITY_NONE && d->targets.n == 0)
-        return err_set(e, SQ_EINVAL, "endpoint %s: affinity chooses among targets, and it has a url", d->name);
+        return err_set(e, SQ_EINVAL, "affinity chooses among targets, and it has a url");
     for (size_t i = 0; rc == 0 && i < d->targets.n; i++) {
         char key[40];
 
         snprintf(key, sizeof(key), "targets.%zu.url", i);
         rc = url_check(d, key, v[i].url, e);
         if (rc == 0 && endpoint_target_of(d, v[i].url) != &v[i])
-            rc = err_set(e, SQ_EINVAL, "endpoint %s: %s: %s is there twice", d->name, key, v[i].url);
+            rc = err_set(e, SQ_EINVAL, "%s: %s is there twice", key, v[i].url);
         if (rc == 0 && d->adaptive.max != 0 && v[i].max_concurrent != 0 &&
             d->adaptive.min > v[i].max_concurrent)
-            rc = err_set(e, SQ_EINVAL, "endpoint %s: adaptive: min is above max_concurrent of targets.%zu",
-                         d->name, i);
+            rc = err_set(e, SQ_EINVAL, "adaptive: min is above max_concurrent of targets.%zu", i);
     }
     return rc;
 }
@@ -304,10 +302,9 @@ static int adaptive_check(const struct endpoint_def *d, struct err *e)
     if (d->adaptive.max == 0 && d->adaptive.min == 1)
         return 0; /* off */
     if (d->adaptive.max == 0)
-        return err_set(e, SQ_EINVAL, "endpoint %s: adaptive: min without max", d->name);
+        return err_set(e, SQ_EINVAL, "adaptive: min without max");
     if ((uint64_t)d->adaptive.min > endpoint_slots(d))
-        return err_set(e, SQ_EINVAL, "endpoint %s: adaptive: min is above max, or above max_concurrent",
-                       d->name);
+        return err_set(e, SQ_EINVAL, "adaptive: min is above max, or above max_concurrent");
     return 0;
 }
 
@@ -316,8 +313,7 @@ static int auth_check(const struct endpoint_def *d, struct err *e)
     const char *header = d->auth.header, *scheme = d->auth.scheme;
     const char *wrong = call_header_wrong(header, strlen(header), scheme, strlen(scheme));
 
-    return wrong == NULL ? 0 : err_set(e, SQ_EINVAL, "endpoint %s: auth.header, auth.scheme: %s %s", d->name,
-                                       header, wrong);
+    return wrong == NULL ? 0 : err_set(e, SQ_EINVAL, "auth.header, auth.scheme: %s %s", header, wrong);
 }
 
 static bool is_metric(const char *name)
@@ -354,7 +350,7 @@ static int readings_check(const struct endpoint_def *d, struct err *e)
     const struct endpoint_watch *v = d->readings.v;
 
     if (d->readings_path[0] != '/' || strpbrk(d->readings_path, " \t\r\n#") != NULL)
-        return err_set(e, SQ_EINVAL, "endpoint %s: readings_path must begin with /, without blanks", d->name);
+        return err_set(e, SQ_EINVAL, "readings_path must begin with /, without blanks");
     for (size_t i = 0; i < d->readings.n; i++) {
         const char *wrong = watch_wrong(d, &v[i]);
 
@@ -362,10 +358,10 @@ static int readings_check(const struct endpoint_def *d, struct err *e)
             if (t[k].max_concurrent == 0 && d->adaptive.max == 0)
                 wrong = "narrow_from has no slots to narrow: max_concurrent of a target is 0";
         if (wrong != NULL)
-            return err_set(e, SQ_EINVAL, "endpoint %s: readings.%zu: %s", d->name, i, wrong);
+            return err_set(e, SQ_EINVAL, "readings.%zu: %s", i, wrong);
     }
     if (d->readings.n > 0 && d->readings_stale_ms <= d->readings_interval_ms)
-        return err_set(e, SQ_EINVAL, "endpoint %s: readings_stale must be above readings_interval", d->name);
+        return err_set(e, SQ_EINVAL, "readings_stale must be above readings_interval");
     return 0;
 }
 
@@ -387,14 +383,14 @@ static int cost_check(const struct endpoint_def *d, struct err *e)
     const char *wrong = c->pointer[0] != 0 ? cost_pointer_wrong(c->pointer) : NULL;
 
     if (wrong != NULL)
-        return err_set(e, SQ_EINVAL, "endpoint %s: cost.pointer: %s", d->name, wrong);
+        return err_set(e, SQ_EINVAL, "cost.pointer: %s", wrong);
     wrong = c->used[0] != 0 ? cost_pointer_wrong(c->used) : NULL;
     if (wrong != NULL)
-        return err_set(e, SQ_EINVAL, "endpoint %s: cost.used: %s", d->name, wrong);
+        return err_set(e, SQ_EINVAL, "cost.used: %s", wrong);
     if (c->used_header[0] != 0 &&
         (wrong = call_header_wrong(c->used_header, strlen(c->used_header), "", 0)) != NULL)
-        return err_set(e, SQ_EINVAL, "endpoint %s: cost.used_header: %s %s", d->name, c->used_header, wrong);
-    return c->min <= c->max ? 0 : err_set(e, SQ_EINVAL, "endpoint %s: cost.min is above cost.max", d->name);
+        return err_set(e, SQ_EINVAL, "cost.used_header: %s %s", c->used_header, wrong);
+    return c->min <= c->max ? 0 : err_set(e, SQ_EINVAL, "cost.min is above cost.max");
 }
 
 void endpoint_told_rows(const struct endpoint_def *d, char out[TOLD_ROWS_MAX + 1])
@@ -419,12 +415,12 @@ static int remaining_check(const struct endpoint_def *d, struct err *e)
             const char *wrong = call_header_wrong(names[k], strlen(names[k]), "", 0);
 
             if (wrong != NULL)
-                return err_set(e, SQ_EINVAL, "endpoint %s: remaining.%zu.%s: %s %s", d->name, i,
-                               k == 0 ? "header" : "reset", names[k], wrong);
+                return err_set(e, SQ_EINVAL, "remaining.%zu.%s: %s %s", i, k == 0 ? "header" : "reset", names[k],
+                               wrong);
         }
         for (size_t k = 0; k < i; k++)
             if (strcasecmp(v[k].header, v[i].header) == 0)
-                return err_set(e, SQ_EINVAL, "endpoint %s: remaining.%zu: %s is there twice", d->name, i, v[i].header);
+                return err_set(e, SQ_EINVAL, "remaining.%zu: %s is there twice", i, v[i].header);
     }
     return 0;
 }
@@ -436,41 +432,46 @@ static int rates_check(const struct endpoint_def *d, struct err *e)
 
     for (size_t i = 0; i < d->targets.n && rc == 0; i++)
         rc = unit_rates_check(&t[i].rates, e);
-    return rc == 0 ? 0 : err_wrap(e, "endpoint %s", d->name);
+    return rc;
+}
+
+static int name_check(const struct endpoint_def *d, struct err *e)
+{
+    if (strchr(d->name, '/') != NULL || !queue_name_ok(d->name, strlen(d->name)))
+        return err_set(e, SQ_EINVAL, "name: small letters, digits, . _ -");
+    return d->url[0] != 0 ? url_check(d, "url", d->url, e) : 0;
+}
+
+static int proxy_check(const struct endpoint_def *d, struct err *e)
+{
+    if (strncmp(d->proxy, "https:", 6) == 0)
+        return err_set(e, SQ_EINVAL, "proxy must begin with http://");
+    return d->proxy[0] != 0 ? url_check(d, "proxy", d->proxy, e) : 0;
+}
+
+static int tls_check(const struct endpoint_def *d, struct err *e)
+{
+    if ((d->tls.cert_file[0] == 0) != (d->tls.key_file[0] == 0))
+        return err_set(e, SQ_EINVAL, "tls: cert_file and key_file go together");
+    return d->connect_timeout_ms <= d->deadline_ms ? 0 : err_set(e, SQ_EINVAL, "connect_timeout is above deadline");
 }
 
 int endpoint_def_check(const struct endpoint_def *d, struct err *e)
 {
-    int rc;
+    int rc = name_check(d, e)
+          ?: targets_check(d, e)
+          ?: discovery_check(d, e)
+          ?: proxy_check(d, e)
+          ?: networks_check(&d->allow, "allow", e)
+          ?: auth_check(d, e)
+          ?: readings_check(d, e)
+          ?: cost_check(d, e)
+          ?: remaining_check(d, e)
+          ?: rates_check(d, e)
+          ?: tls_check(d, e)
+          ?: adaptive_check(d, e);
 
-    if (strchr(d->name, '/') != NULL || !queue_name_ok(d->name, strlen(d->name)))
-        return err_set(e, SQ_EINVAL, "endpoint %s: name: small letters, digits, . _ -", d->name);
-    rc = d->url[0] != 0 ? url_check(d, "url", d->url, e) : 0;
-    if (rc == 0)
-        rc = targets_check(d, e);
-    if (rc == 0)
-        rc = discovery_check(d, e);
-    if (rc == 0 && d->proxy[0] != 0)
-        rc = strncmp(d->proxy, "https:", 6) == 0
-                 ? err_set(e, SQ_EINVAL, "endpoint %s: proxy must begin with http://", d->name)
-                 : url_check(d, "proxy", d->proxy, e);
-    if (rc == 0)
-        rc = networks_check(&d->allow, "allow", e) < 0 ? err_wrap(e, "endpoint %s", d->name) : 0;
-    if (rc == 0)
-        rc = auth_check(d, e);
-    if (rc == 0)
-        rc = readings_check(d, e);
-    if (rc == 0)
-        rc = cost_check(d, e);
-    if (rc == 0)
-        rc = remaining_check(d, e);
-    if (rc == 0)
-        rc = rates_check(d, e);
-    if (rc == 0 && (d->tls.cert_file[0] == 0) != (d->tls.key_file[0] == 0))
-        rc = err_set(e, SQ_EINVAL, "endpoint %s: tls: cert_file and key_file go together", d->name);
-    if (rc == 0 && d->connect_timeout_ms > d->deadline_ms)
-        rc = err_set(e, SQ_EINVAL, "endpoint %s: connect_timeout is above deadline", d->name);
-    return rc == 0 ? adaptive_check(d, e) : rc;
+    return rc < 0 ? err_wrap(e, "endpoint %s", d->name) : 0;
 }
 
 /* ---- routes ---- */

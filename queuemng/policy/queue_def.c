@@ -308,12 +308,10 @@ static int cost_check(const struct queue_def *d, struct err *e)
 
 int queue_def_check(const struct queue_def *d, struct err *e)
 {
-    int rc = lanes_check(d, e);
+    int rc = lanes_check(d, e)
+          ?: metric_limits_check(&d->limits, e)
+          ?: schedule_check(&d->when, e);
 
-    if (rc == 0)
-        rc = metric_limits_check(&d->limits, e);
-    if (rc == 0)
-        rc = schedule_check(&d->when, e);
     if (rc == 0 && d->mode != MODE_RATE && d->max_active == 0)
         rc = err_set(e, SQ_EINVAL, "mode %s needs max_active, the highest number of "
                      "people inside",
@@ -325,12 +323,10 @@ int queue_def_check(const struct queue_def *d, struct err *e)
     if (rc == 0 && d->page.messages.n > 0 && (d->message == NULL || d->message[0] == '\0'))
         rc = err_set(e, SQ_EINVAL, "page: messages are translations of `message`, which is empty: set "
                      "it, too");
-    if (rc == 0)
-        rc = gate_def_check(&d->gate, e);
-    if (rc == 0)
-        rc = cost_check(d, e);
-    if (rc == 0)
-        rc = verify_check(d, e);
+    rc = rc
+        ?: gate_def_check(&d->gate, e)
+        ?: cost_check(d, e)
+        ?: verify_check(d, e);
     if (rc == 0 && d->poll_min_ms > d->poll_max_ms)
         rc = err_set(e, SQ_EINVAL, "poll_min is above poll_max");
     if (rc == 0 && d->claim_ms > d->pass_ttl_ms)

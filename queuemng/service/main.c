@@ -47,12 +47,10 @@ static int try(const void *c, struct err *e)
     const struct mng_cfg *m = c;
     struct access_file f = { 0 };
     char secret[256];
-    int rc = tls_check_files(&m->tls, e);
+    int rc = tls_check_files(&m->tls, e)
+          ?: tls_server_check(NULL, &m->admin_tls, cfg_has_cert(&m->admin_tls), e)
+          ?: redis_tls_try(&m->redis, e);
 
-    if (rc == 0)
-        rc = tls_server_check(NULL, &m->admin_tls, cfg_has_cert(&m->admin_tls), e);
-    if (rc == 0)
-        rc = redis_tls_try(&m->redis, e);
     if (rc == 0 && m->admin_proxy_secret_file[0] != '\0') {
         rc = keys_admin_token(secret, sizeof(secret), m->admin_proxy_secret_file, false, e);
         rc = rc < 0 ? err_wrap(e, "admin_proxy_secret_file") : 0;

@@ -328,12 +328,10 @@ static int start(struct mng_service *s, struct err *e)
         rc = mng_core_new(s, e);
     if (rc == 0 && alone)
         rc = start_alone(s, e);
-    if (rc == 0)
-        rc = start_rpc(s, e);
-    if (rc == 0)
-        rc = start_admin(s, e);
-    if (rc == 0)
-        rc = start_monitor(s, e);
+    rc = rc
+        ?: start_rpc(s, e)
+        ?: start_admin(s, e)
+        ?: start_monitor(s, e);
     if (rc == 0 && !alone)
         rc = mng_lead_start(s, e);
     /* before rpc's own last hook: what is sent here leaves in this turn */

@@ -100,12 +100,10 @@ static int fit(struct mendpoint *t, const struct endpoint_target *g)
     int rc = cfg_copy(&d, sizeof(d), endpoint_def_keys, of);
 
     snprintf(name, sizeof(name), "%.*s%c%u", TARGETED_NAME_MAX, of->name, TARGET_SIGN, t->no & TARGET_NO_MAX);
-    if (rc == 0)
-        rc = replace_text(&d.name, name);
-    if (rc == 0)
-        rc = replace_text(&d.url, t->def.url);
-    if (rc == 0)
-        rc = replace_text(&d.budget.name, "");
+    rc = rc
+        ?: replace_text(&d.name, name)
+        ?: replace_text(&d.url, t->def.url)
+        ?: replace_text(&d.budget.name, "");
     cfg_clear(&d.rates, rates_key);
     if (rc == 0 && g != NULL)
         rc = cfg_copy_keys(&d.rates, rates_key, &g->rates);

@@ -286,13 +286,10 @@ static int check_body(struct lane_claim *c, const json_t *o, const char *queue, 
         rc = claim_refuse(why, "the claim is not for this queue (aud)");
     if (rc == 0 && jti != NULL && !json_is_string(jti))
         rc = claim_refuse(why, "the claim's jti is not a text");
-    if (rc == 0)
-        rc = take_lane(c, o, why);
-    if (rc == 0)
-        rc = take_subject(c, o, why);
-    if (rc == 0)
-        rc = take_replaces(c, o, why);
-    return rc;
+    return rc
+        ?: take_lane(c, o, why)
+        ?: take_subject(c, o, why)
+        ?: take_replaces(c, o, why);
 }
 
 int lane_claim_check(struct lane_claim *c, const char *jwt, size_t n, const struct claim_key *keys,

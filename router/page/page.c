@@ -170,20 +170,14 @@ static void put_script_texts(struct buf *b, const struct page_lang *l)
 /* Compresses now what is the same for all readers, or for those of a language. */
 static int pack_all(struct page *p, struct err *e)
 {
-    int rc = gzip_ready_pack(&p->style, e);
+    int rc = gzip_ready_pack(&p->style, e)
+          ?: gzip_ready_pack(&p->script, e)
+          ?: gzip_ready_pack(&p->work, e)
+          ?: gzip_ready_pack(&p->check, e)
+          ?: gzip_ready_pack(&p->places, e)
+          ?: gzip_ready_pack(&p->tell, e)
+          ?: gzip_ready_pack(&p->prover, e);
 
-    if (rc == 0)
-        rc = gzip_ready_pack(&p->script, e);
-    if (rc == 0)
-        rc = gzip_ready_pack(&p->work, e);
-    if (rc == 0)
-        rc = gzip_ready_pack(&p->check, e);
-    if (rc == 0)
-        rc = gzip_ready_pack(&p->places, e);
-    if (rc == 0)
-        rc = gzip_ready_pack(&p->tell, e);
-    if (rc == 0)
-        rc = gzip_ready_pack(&p->prover, e);
     for (size_t i = 0; rc == 0 && i < p->n_langs; i++) {
         put_script_texts(&p->texts[i].text, &p->lang[i]);
         rc = gzip_ready_pack(&p->texts[i], e);
@@ -203,30 +197,19 @@ static int read_all(struct page *p, const struct page_file *files, size_t n, str
         if (rc < 0)
             return err_wrap(e, "page.html");
     }
-    if (rc == 0)
-        rc = read_inside(&p->style.text, files, n, "page.css", "</", e);
-    if (rc == 0)
-        rc = read_inside(&p->script.text, files, n, "segq.js", "</script", e);
-    if (rc == 0)
-        rc = read_inside(&p->script.text, files, n, "segq_events.js", "</script", e);
-    if (rc == 0)
-        rc = read_inside(&p->script.text, files, n, "page.js", "</script", e);
-    if (rc == 0)
-        rc = read_inside(&p->work.text, files, n, "work.js", "</script", e);
-    if (rc == 0)
-        rc = read_inside(&p->check.text, files, n, "check.js", "</script", e);
-    if (rc == 0)
-        rc = read_inside(&p->places.text, files, n, "places.js", "</script", e);
-    if (rc == 0)
-        rc = read_inside(&p->tell.text, files, n, "tell.js", "</script", e);
-    if (rc == 0)
-        rc = read_inside(&p->worker, files, n, "worker.js", "</script", e);
-    if (rc == 0)
-        rc = read_inside(&p->prover.text, files, n, "key.js", "</script", e);
-    if (rc == 0)
-        rc = read_langs(p, files, n, e);
-    if (rc == 0)
-        rc = compare_langs(p, e);
+    rc = rc
+        ?: read_inside(&p->style.text, files, n, "page.css", "</", e)
+        ?: read_inside(&p->script.text, files, n, "segq.js", "</script", e)
+        ?: read_inside(&p->script.text, files, n, "segq_events.js", "</script", e)
+        ?: read_inside(&p->script.text, files, n, "page.js", "</script", e)
+        ?: read_inside(&p->work.text, files, n, "work.js", "</script", e)
+        ?: read_inside(&p->check.text, files, n, "check.js", "</script", e)
+        ?: read_inside(&p->places.text, files, n, "places.js", "</script", e)
+        ?: read_inside(&p->tell.text, files, n, "tell.js", "</script", e)
+        ?: read_inside(&p->worker, files, n, "worker.js", "</script", e)
+        ?: read_inside(&p->prover.text, files, n, "key.js", "</script", e)
+        ?: read_langs(p, files, n, e)
+        ?: compare_langs(p, e);
     if (rc < 0)
         return rc;
     put_languages(p);

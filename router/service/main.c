@@ -77,14 +77,11 @@ static int try(const void *c, struct err *e)
 {
     const struct router_cfg *r = c;
     struct gate_rules *rules = NULL;
-    int rc = tls_check_files(&r->tls, e);
+    int rc = tls_check_files(&r->tls, e)
+          ?: tls_server_check(NULL, &r->admin_tls, cfg_has_cert(&r->admin_tls), e)
+          ?: tasking_try(r, e)
+          ?: gate_rules_load(&rules, r->gate_rules.v, r->gate_rules.n, r->gate_country_header, e);
 
-    if (rc == 0)
-        rc = tls_server_check(NULL, &r->admin_tls, cfg_has_cert(&r->admin_tls), e);
-    if (rc == 0)
-        rc = tasking_try(r, e);
-    if (rc == 0)
-        rc = gate_rules_load(&rules, r->gate_rules.v, r->gate_rules.n, r->gate_country_header, e);
     gate_rules_free(rules);
     return rc < 0 ? rc : tls_server_check("listen_certs", r->listen_certs.v, r->listen_certs.n, e);
 }

@@ -233,27 +233,21 @@ static int open_all(struct router *r, struct err *e)
 {
     const struct router_cfg *c = r->cfg;
     uint8_t key[SIGCACHE_KEY_BYTES];
-    int rc = keys_cluster(&r->keys, c->secret_file, c->create_keys, e);
+    int rc = keys_cluster(&r->keys, c->secret_file, c->create_keys, e)
+          ?: web_push_key_of(&r->push, r->keys.contact)
+          ?: web_push_key_of(&r->other_push, r->keys.other_contact);
 
-    if (rc == 0)
-        rc = web_push_key_of(&r->push, r->keys.contact);
-    if (rc == 0)
-        rc = web_push_key_of(&r->other_push, r->keys.other_contact);
     if (rc < 0)
         return rc;
     rc = gate_init(&r->gate, c, e);
     if (rc == 0 && challenge_init(r) < 0)
         rc = err_set(e, SQ_ENOMEM, "out of memory");
-    if (rc == 0)
-        rc = claim_ring_load(&r->claims, c, e);
-    if (rc == 0)
-        rc = load_rules(r, e);
-    if (rc == 0)
-        rc = cors_new(&r->cors, c->allow_origins.v, c->allow_origins.n, e);
-    if (rc == 0)
-        rc = gate_secret_read(&r->gate_secret, c->gate_secret_file, e);
-    if (rc == 0)
-        rc = gate_secret_read(&r->verify_secret, c->verify_secret_file, e);
+    rc = rc
+        ?: claim_ring_load(&r->claims, c, e)
+        ?: load_rules(r, e)
+        ?: cors_new(&r->cors, c->allow_origins.v, c->allow_origins.n, e)
+        ?: gate_secret_read(&r->gate_secret, c->gate_secret_file, e)
+        ?: gate_secret_read(&r->verify_secret, c->verify_secret_file, e);
     assert(c->gate_subject_header == NULL ||
            strlen(c->gate_subject_header) < sizeof(r->gate_subject)); /* marked by its key */
     copy_lower(r->gate_subject, sizeof(r->gate_subject), c->gate_subject_header);

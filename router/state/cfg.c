@@ -387,34 +387,21 @@ int router_cfg_check(const void *cfg, struct err *e)
 {
     const struct router_cfg *c = cfg;
     char **origin = c->allow_origins.v;
-    int rc = cfg_node_check(c->node, e);
+    int rc = cfg_node_check(c->node, e)
+          ?: cfg_apart_check("admin", c->admin, "listen", c->listen, e)
+          ?: check_listen_tasks(c, e)
+          ?: check_compat(c, e)
+          ?: cfg_dials_check("managers", &c->managers, e)
+          ?: cfg_tls_check(&c->tls, e)
+          ?: cfg_admin_tls_check(&c->admin_tls, e)
+          ?: check_refill("join", c->join_limit_per_s, c->join_burst, e)
+          ?: check_refill("poll", c->poll_limit_per_s, c->poll_burst, e)
+          ?: check_refill("bad", c->bad_limit_per_s, c->bad_burst, e)
+          ?: check_claim_keys(&c->claim_keys, e)
+          ?: check_rooms(&c->rooms, e)
+          ?: check_groups(&c->groups, e)
+          ?: check_aws_events(&c->aws_events, c->replica_fresh, e);
 
-    if (rc == 0)
-        rc = cfg_apart_check("admin", c->admin, "listen", c->listen, e);
-    if (rc == 0)
-        rc = check_listen_tasks(c, e);
-    if (rc == 0)
-        rc = check_compat(c, e);
-    if (rc == 0)
-        rc = cfg_dials_check("managers", &c->managers, e);
-    if (rc == 0)
-        rc = cfg_tls_check(&c->tls, e);
-    if (rc == 0)
-        rc = cfg_admin_tls_check(&c->admin_tls, e);
-    if (rc == 0)
-        rc = check_refill("join", c->join_limit_per_s, c->join_burst, e);
-    if (rc == 0)
-        rc = check_refill("poll", c->poll_limit_per_s, c->poll_burst, e);
-    if (rc == 0)
-        rc = check_refill("bad", c->bad_limit_per_s, c->bad_burst, e);
-    if (rc == 0)
-        rc = check_claim_keys(&c->claim_keys, e);
-    if (rc == 0)
-        rc = check_rooms(&c->rooms, e);
-    if (rc == 0)
-        rc = check_groups(&c->groups, e);
-    if (rc == 0)
-        rc = check_aws_events(&c->aws_events, c->replica_fresh, e);
     if (rc == 0 && !is_field_name(c->gate_subject_header))
         rc = err_set(e, SQ_EINVAL, "gate_subject_header: \"%.64s\" is not a valid header "
                                    "name",

@@ -441,13 +441,10 @@ int task_claim_check(struct task_claim *c, struct slice jwt, const struct claim_
     *c = (struct task_claim){ 0 };
     if (rc < 0)
         return rc;
-    rc = take_queues(o, queue, why);
-    if (rc == 0)
-        rc = take_jti(c, o, why);
-    if (rc == 0)
-        rc = take_key(c, o, why);
-    if (rc == 0)
-        rc = take_priority(c, o, why);
+    rc = take_queues(o, queue, why)
+        ?: take_jti(c, o, why)
+        ?: take_key(c, o, why)
+        ?: take_priority(c, o, why);
     json_decref(o);
     return rc;
 }

@@ -335,12 +335,10 @@ static int take_stage(struct segtab *t, struct seg *g)
     int rc = take_sessions(g, s);
 
     assert(s->seg == g->b.id);
-    if (rc == 0)
-        rc = take_subjects(g, s);
-    if (rc == 0)
-        rc = contacts_put_all(&g->b.contacts, &s->contacts);
-    if (rc == 0)
-        rc = take_relocs(t, g, s);
+    rc = rc
+        ?: take_subjects(g, s)
+        ?: contacts_put_all(&g->b.contacts, &s->contacts)
+        ?: take_relocs(t, g, s);
     stage_reset(s);
     return rc;
 }

@@ -396,18 +396,13 @@ static int start(struct seg_service *s, struct ev *ev, const struct seg_service_
                  struct err *e)
 {
     const struct node_cfg *c = &o->cfg->node;
-    int rc = node_open(&s->node, ev, c, &o->node, &kind, s, e);
+    int rc = node_open(&s->node, ev, c, &o->node, &kind, s, e)
+          ?: seg_journal_new(&s->journal, c, NULL, e)
+          ?: make_audit(s, o->cfg, e)
+          ?: make_tab(s, o, e)
+          ?: ev_hook(ev, 0, on_turn_end, s)
+          ?: ev_hook(ev, RPC_HOOK_LAST - 1, on_flush, s);
 
-    if (rc == 0)
-        rc = seg_journal_new(&s->journal, c, NULL, e);
-    if (rc == 0)
-        rc = make_audit(s, o->cfg, e);
-    if (rc == 0)
-        rc = make_tab(s, o, e);
-    if (rc == 0)
-        rc = ev_hook(ev, 0, on_turn_end, s);
-    if (rc == 0)
-        rc = ev_hook(ev, RPC_HOOK_LAST - 1, on_flush, s);
     if (rc < 0)
         return err_wrap(e, "segment node %s", c->node);
     s->ticked_ms = ev_now(ev);

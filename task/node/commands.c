@@ -310,12 +310,10 @@ int tasktab_keep_done(struct tasktab *t, struct part *p, task_no no, uint64_t le
 {
     struct chain_step next;
     uint64_t ref = 0;
-    int rc = tasktab_chain_ready(p, no, kept, &next);
+    int rc = tasktab_chain_ready(p, no, kept, &next)
+          ?: tasktab_body_put(t, p, kept, &ref)
+          ?: engine_ack(&p->e, no, lease, ref);
 
-    if (rc == 0)
-        rc = tasktab_body_put(t, p, kept, &ref);
-    if (rc == 0)
-        rc = engine_ack(&p->e, no, lease, ref);
     if (rc != 0)
         tasktab_body_drop(t, p, ref);
     else

@@ -115,11 +115,9 @@ int task_cfg_check(const void *cfg, struct err *e)
         rc = err_set(e, SQ_EINVAL, "redis: store is journal, which does not use it");
     if (rc == 0 && c->public_url[0] != 0)
         rc = check_url(c->public_url, e);
-    if (rc == 0)
-        rc = check_headers(&c->pass_headers, e);
-    if (rc == 0)
-        rc = check_queues(&c->metrics_queues, e);
-    return rc;
+    return rc
+        ?: check_headers(&c->pass_headers, e)
+        ?: check_queues(&c->metrics_queues, e);
 }
 
 /* ---- endpoint files ----------------------------------------------------------------------- */

@@ -111,13 +111,10 @@ bool ip_is_v4(const struct ip *ip)
 /* The number behind the slash; false unless it is one, up to `most`. */
 static bool prefix_bits(const char *p, unsigned most, unsigned *out)
 {
-    unsigned v = 0;
-    size_t n = 0;
+    int64_t v = strlen(p) <= 4 ? decimal_read(p, strlen(p), most) : -1;
 
-    for (; p[n] >= '0' && p[n] <= '9' && n < 4; n++)
-        v = v * 10 + (unsigned)(p[n] - '0');
-    *out = v;
-    return n > 0 && p[n] == '\0' && v <= most;
+    *out = (unsigned)v;
+    return v >= 0;
 }
 
 bool ip_net_parse(struct ip_net *out, const char *text)

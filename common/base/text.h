@@ -60,6 +60,22 @@ static inline bool slice_is(struct slice s, const char *word)
 
 #define PUT(w, lit) text_put(w, lit, sizeof(lit) - 1)
 
+/* The number that n bytes are, digits alone, and at most `most`; -1: they are none, or a larger one. Whoever names
+ * a larger bound than 10^18 sees to it that n is at most 18. */
+static inline int64_t decimal_read(const char *p, size_t n, uint64_t most)
+{
+    uint64_t v = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (p[i] < '0' || p[i] > '9')
+            return -1;
+        v = v * 10 + (uint64_t)(p[i] - '0');
+        if (v > most)
+            return -1;
+    }
+    return n > 0 ? (int64_t)v : -1;
+}
+
 #define DECIMAL_ROOM 24 /* bytes that text_u64 may touch; the longest number has 20 */
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first digit is in the lowest byte");

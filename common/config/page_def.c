@@ -70,17 +70,7 @@ static bool host_char(char c)
 
 static bool port_ok(const char *s)
 {
-    unsigned long v = 0;
-    size_t n = strlen(s);
-
-    if (n == 0 || n > 5 || s[0] == '0')
-        return false;
-    for (; *s != '\0'; s++) {
-        if (*s < '0' || *s > '9')
-            return false;
-        v = v * 10 + (unsigned long)(*s - '0');
-    }
-    return v <= 65535;
+    return s[0] != '0' && decimal_read(s, strlen(s), 65535) > 0;
 }
 
 /* Text in a CSP and before a path must not be able to be anything else. */

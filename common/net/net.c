@@ -13,6 +13,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "common/base/text.h"
+
 /* ---- text to address ---- */
 
 static int bad(struct err *e, const char *text)
@@ -44,17 +46,12 @@ int net_split(const char *text, char *host, size_t cap, uint16_t *port, struct e
 {
     const char *h, *digits;
     size_t len;
-    unsigned long v = 0;
+    int64_t v = -1;
 
     digits = find_port(text, &h, &len);
-    if (digits == NULL || *digits == '\0' || strlen(digits) > 5 || len >= cap)
-        return bad(e, text);
-    for (; *digits != '\0'; digits++) {
-        if (*digits < '0' || *digits > '9')
-            return bad(e, text);
-        v = v * 10 + (unsigned long)(*digits - '0');
-    }
-    if (v > 65535)
+    if (digits != NULL && strlen(digits) <= 5 && len < cap)
+        v = decimal_read(digits, strlen(digits), 65535);
+    if (v < 0)
         return bad(e, text);
     if (len == 1 && *h == '*')
         len = 0;

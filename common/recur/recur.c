@@ -10,6 +10,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/base/text.h"
+
 #define DAY_S      86400
 #define DAYS_AHEAD 16000 /* 29 February is a Sunday within 40 years */
 #define OFFSET_MAX DAY_S
@@ -45,17 +47,10 @@ static bool SQ_PRINTF(2, 3) wrong(struct cron_error *e, const char *fmt, ...)
 /* A number, or a name; -1: neither. */
 static int number(const struct field *f, const char *p, size_t n)
 {
-    int v = 0;
-
     for (size_t i = 0; f->words != NULL && n == 3 && f->words[i] != '\0'; i += 3)
         if (strncasecmp(f->words + i, p, 3) == 0)
             return f->least + (int)i / 3;
-    for (size_t i = 0; i < n; i++) {
-        if (p[i] < '0' || p[i] > '9' || i == 4)
-            return -1;
-        v = v * 10 + (p[i] - '0');
-    }
-    return n > 0 ? v : -1;
+    return n <= 4 ? (int)decimal_read(p, n, 9999) : -1;
 }
 
 /* The number at *p, which goes on behind it. */

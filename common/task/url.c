@@ -4,6 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/base/text.h"
+
 static bool all_in(const char *p, size_t n, const char *set)
 {
     for (size_t i = 0; i < n; i++)
@@ -33,11 +35,9 @@ static const char *host(struct url *u, const char *p, size_t n)
 
 static const char *port(struct url *u, const char *p, size_t n)
 {
-    unsigned v = 0;
+    int64_t v = n <= 5 ? decimal_read(p, n, 65535) : -1;
 
-    for (size_t i = 0; i < n && i < 6; i++)
-        v = v * 10 + (unsigned)(p[i] - '0');
-    if (n == 0 || n > 5 || !all_in(p, n, "0123456789") || v == 0 || v > 65535)
+    if (v < 1)
         return "url: the port is no number from 1 to 65535";
     u->port = (uint16_t)v;
     return NULL;

@@ -14,6 +14,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/file.h"
+#include "common/base/text.h"
 #include "common/recur/recur.h"
 
 /* ---- lines are written by hand: a crowd makes a hundred thousand a second, and the thread that makes
@@ -83,25 +84,17 @@ void trail_day(int64_t wall_ms, char *out)
     *put_day(out, (wall_ms > 0 ? wall_ms : 0) / TRAIL_DAY_MS) = '\0';
 }
 
-static bool number(const char *p, unsigned n, int64_t *v)
-{
-    *v = 0;
-    for (unsigned i = 0; i < n; i++) {
-        if (p[i] < '0' || p[i] > '9')
-            return false;
-        *v = *v * 10 + (p[i] - '0');
-    }
-    return true;
-}
-
 int64_t trail_day_parse(const char *text, size_t len)
 {
     char again[TRAIL_DAY_LEN];
     int64_t y, m, d, days;
 
-    if (len != TRAIL_DAY_LEN || text[4] != '-' || text[7] != '-' ||
-        !number(text, 4, &y) || !number(text + 5, 2, &m) || !number(text + 8, 2, &d) ||
-        y < 1970 || m < 1 || m > 12 || d < 1)
+    if (len != TRAIL_DAY_LEN || text[4] != '-' || text[7] != '-')
+        return -1;
+    y = decimal_read(text, 4, 9999);
+    m = decimal_read(text + 5, 2, 12);
+    d = decimal_read(text + 8, 2, 99);
+    if (y < 1970 || m < 1 || d < 1)
         return -1;
     days = day_of_date(y, m, d);
     put_day(again, days);

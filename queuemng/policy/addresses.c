@@ -139,18 +139,7 @@ bool endpoint_text_is_of(const char *p, size_t n, const char *others)
 
 static bool port_ok(const char *p, size_t n) /* ":8080", or nothing */
 {
-    unsigned port = 0;
-
-    if (n == 0)
-        return true;
-    if (p[0] != ':' || n < 2 || n > 6)
-        return false;
-    for (size_t i = 1; i < n; i++) {
-        if (p[i] < '0' || p[i] > '9')
-            return false;
-        port = port * 10 + (unsigned)(p[i] - '0');
-    }
-    return port >= 1 && port <= 65535;
+    return n == 0 || (p[0] == ':' && n <= 6 && decimal_read(p + 1, n - 1, 65535) > 0);
 }
 
 /* "host", "host:port", "[v6]:port". */

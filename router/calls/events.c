@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/base/text.h"
 #include "router/calls/ticket.h"
 
 #define LOG_MODULE "events"
@@ -31,16 +32,9 @@ static_assert(sizeof(struct listening) <= 120, "with its connection at most 512 
 
 uint64_t event_id(struct slice v)
 {
-    uint64_t id = 0;
+    int64_t id = v.n <= EVENT_ID_DIGITS ? decimal_read(v.p, v.n, UINT64_MAX) : -1;
 
-    if (v.n > EVENT_ID_DIGITS)
-        return 0;
-    for (size_t i = 0; i < v.n; i++) {
-        if (v.p[i] < '0' || v.p[i] > '9')
-            return 0;
-        id = id * 10 + (uint64_t)(v.p[i] - '0');
-    }
-    return id;
+    return id > 0 ? (uint64_t)id : 0;
 }
 
 /* Number in Last-Event-ID; 0 also without it. */

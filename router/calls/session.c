@@ -14,17 +14,10 @@
 
 static bool read_seconds(uint32_t *out, const char *p, size_t n)
 {
-    uint32_t v = 0;
+    int64_t v = n <= 8 ? decimal_read(p, n, SESSION_MAX_EXTEND) : -1;
 
-    if (n == 0 || n > 8)
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        if (p[i] < '0' || p[i] > '9')
-            return false;
-        v = v * 10 + (uint32_t)(p[i] - '0');
-    }
-    *out = v;
-    return v > 0 && v <= SESSION_MAX_EXTEND;
+    *out = (uint32_t)v;
+    return v > 0;
 }
 
 /* "release", "revoke", "extend", "extend=SECONDS"; false: none of them. */

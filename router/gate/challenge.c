@@ -228,20 +228,7 @@ static bool is_hex(struct slice s, size_t n)
 
 static bool is_digits(struct slice s)
 {
-    bool ok = s.p != NULL && s.n > 0 && s.n <= DIGITS_MAX;
-
-    for (size_t i = 0; ok && i < s.n; i++)
-        ok = s.p[i] >= '0' && s.p[i] <= '9';
-    return ok;
-}
-
-static int64_t number(struct slice digits)
-{
-    int64_t v = 0;
-
-    for (size_t i = 0; i < digits.n; i++)
-        v = v * 10 + (digits.p[i] - '0');
-    return v;
+    return s.n <= DIGITS_MAX && decimal_read(s.p, s.n, UINT64_MAX) >= 0;
 }
 
 static uint64_t hash_of(struct slice hex)
@@ -400,7 +387,7 @@ enum challenge_state challenge_check(const struct challenge_keys *k, const struc
         return CHALLENGE_INVALID;
     memcpy(of->id, x.p.id.p, CHALLENGE_ID_LEN);
     of->id[CHALLENGE_ID_LEN] = '\0';
-    of->end_s = number(x.p.expires);
+    of->end_s = decimal_read(x.p.expires.p, x.p.expires.n, UINT64_MAX);
     if (of->end_s <= now_s || of->end_s > now_s + CHALLENGE_LIFE_S + CHALLENGE_LEEWAY_S)
         return CHALLENGE_EXPIRED;
     if (!slice_is(x.p.queue, t->queue))

@@ -64,16 +64,11 @@ static void read_target(struct router *r, struct asked *x)
 /* "TOKEN" or "TOKEN.1234" */
 static void read_start(struct page_ask *a, struct slice v)
 {
-    uint64_t n = 0;
+    const size_t at = TOKEN_TEXT_LEN + 1;
+    int64_t n = v.n > at && v.n <= at + 12 && v.p[at - 1] == '.' ? decimal_read(v.p + at, v.n - at, UINT64_MAX) : -1;
 
-    if (v.n < TOKEN_TEXT_LEN + 2 || v.n > TOKEN_TEXT_LEN + 13 || v.p[TOKEN_TEXT_LEN] != '.')
-        return;
-    for (size_t i = TOKEN_TEXT_LEN + 1; i < v.n; i++) {
-        if (v.p[i] < '0' || v.p[i] > '9')
-            return;
-        n = n * 10 + (uint64_t)(v.p[i] - '0');
-    }
-    a->start = n;
+    if (n >= 0)
+        a->start = (uint64_t)n;
 }
 
 /* A ticket of ours, and as far as the map can tell, of this queue. */

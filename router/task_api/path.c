@@ -188,26 +188,19 @@ static const char *refused(enum task_op op)
 /* The whole seconds of "wait=N", as ms. False: it is none, or too many. */
 static bool read_wait(struct slice text, msec_t *ms)
 {
-    msec_t s = 0;
+    int64_t s = decimal_read(text.p, text.n, TASK_WAIT_MAX_MS / 1000);
 
-    for (size_t i = 0; i < text.n; i++) {
-        if (text.p[i] < '0' || text.p[i] > '9' || s > TASK_WAIT_MAX_MS / 1000)
-            return false;
-        s = s * 10 + (text.p[i] - '0');
-    }
     *ms = s * 1000;
-    return text.n > 0 && *ms <= TASK_WAIT_MAX_MS;
+    return s >= 0;
 }
 
 /* The number of "limit=N". */
 static bool read_limit(struct slice text, uint32_t *n)
 {
-    for (size_t i = 0; i < text.n; i++) {
-        if (text.p[i] < '0' || text.p[i] > '9' || *n > TASK_ROWS_MAX)
-            return false;
-        *n = *n * 10 + (uint32_t)(text.p[i] - '0');
-    }
-    return *n >= 1 && *n <= TASK_ROWS_MAX;
+    int64_t v = decimal_read(text.p, text.n, TASK_ROWS_MAX);
+
+    *n = (uint32_t)v;
+    return v >= 1;
 }
 
 /* "order=start", and what may be said with it, before it or behind. */

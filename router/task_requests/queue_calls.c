@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/base/text.h"
 #include "common/submit/submission.h"
 #include "router/api/json_out.h"
 #include "router/state/router.h"
@@ -451,14 +452,9 @@ static void open_queue(struct watch *w, struct task_call *c, const struct msg *a
 /* 1, behind which there is a gap: it is none of ours; 0: there is none. */
 static uint64_t number(struct slice v)
 {
-    uint64_t id = 0;
+    int64_t id = v.n <= 18 ? decimal_read(v.p, v.n, UINT64_MAX) : -1;
 
-    for (size_t i = 0; i < v.n; i++) {
-        if (v.n > 18 || v.p[i] < '0' || v.p[i] > '9')
-            return 1;
-        id = id * 10 + (uint64_t)(v.p[i] - '0');
-    }
-    return v.n > 0 ? u64_max(id, 1) : 0;
+    return v.n == 0 ? 0 : id > 1 ? (uint64_t)id : 1;
 }
 
 static bool has_most(const struct tasking *t, uint64_t whose)

@@ -81,6 +81,15 @@ void buf_percent(struct buf *b, uint8_t c)
     buf_append(b, t, sizeof(t));
 }
 
+void buf_escaped(struct buf *b, const char *p, size_t n, const char *plain)
+{
+    for (size_t i = 0; i < n; i++)
+        if (char_is_of(p[i], plain))
+            buf_byte(b, (uint8_t)p[i]);
+        else
+            buf_percent(b, (uint8_t)p[i]);
+}
+
 void buf_u64(struct buf *b, uint64_t v)
 {
     uint8_t *to = buf_room(b, DECIMAL_ROOM);

@@ -58,6 +58,40 @@ static inline bool slice_is(struct slice s, const char *word)
     return text_is(s.p, s.n, word);
 }
 
+static inline struct slice slice_of(const char *text) /* only read */
+{
+    return (struct slice){ (char *)(uintptr_t)text, strlen(text) };
+}
+
+static inline bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* Without blanks at its ends. */
+static inline struct slice slice_trim(struct slice s)
+{
+    for (; s.n > 0 && is_blank(s.p[0]); s.n--)
+        s.p++;
+    while (s.n > 0 && is_blank(s.p[s.n - 1]))
+        s.n--;
+    return s;
+}
+
+/* A letter, a digit, or one of `others`. */
+static inline bool char_is_of(char c, const char *others)
+{
+    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || (c != 0 && strchr(others, c) != NULL);
+}
+
+static inline bool text_is_of(const char *p, size_t n, const char *others)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!char_is_of(p[i], others))
+            return false;
+    return true;
+}
+
 #define PUT(w, lit) text_put(w, lit, sizeof(lit) - 1)
 
 /* The number that n bytes are, digits alone, and at most `most`; -1: they are none, or a larger one. Whoever names

@@ -8,17 +8,15 @@
 #include <string.h>
 
 #include "common/base/ip.h"
+#include "common/base/text.h"
 
 const char *const cfg_log_levels[] = { "error", "warn", "info", "debug", NULL };
 
 int cfg_node_check(const char *name, struct err *e)
 {
     size_t n = strlen(name);
-    bool good = n > 0 && n <= NAME_MAX_LEN && isalnum((unsigned char)name[0]);
 
-    for (size_t i = 0; good && i < n; i++)
-        good = isalnum((unsigned char)name[i]) || strchr("._-", name[i]) != NULL;
-    if (good)
+    if (n > 0 && n <= NAME_MAX_LEN && char_is_of(name[0], "") && text_is_of(name, n, "._-"))
         return 0;
     return err_set(e, SQ_EINVAL,
                    "node: \"%.70s\" is not a node name: letters, digits, and . _ - after "

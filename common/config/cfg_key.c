@@ -169,9 +169,8 @@ bool cfg_addr_ok(const char *s)
         host = strcspn(s, ":");
         if (s[host] != ':')
             return false;
-        for (size_t i = host == 1 && s[0] == '*' ? 1 : 0; i < host; i++)
-            if (!isalnum((unsigned char)s[i]) && strchr(".-_", s[i]) == NULL)
-                return false;
+        if (!(host == 1 && s[0] == '*') && !text_is_of(s, host, ".-_"))
+            return false;
         port = s + host + 1;
     }
     return port[0] != 0 && strspn(port, "0123456789") == strlen(port) && strlen(port) <= 5 &&

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "common/base/ip.h"
+#include "common/base/text.h"
 
 #define HEADER(f) offsetof(struct gate_header, f)
 static const struct cfg_key header_keys[] = {
@@ -62,18 +63,6 @@ bool gate_path_ok(const char *s)
         if (c <= 0x20 || c == 0x7f || strchr("%\\?#;", c) != NULL)
             return false;
     }
-}
-
-static bool name_ok(const char *s)
-{
-    for (; *s != '\0'; s++) {
-        bool alnum = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') ||
-                     (*s >= '0' && *s <= '9');
-
-        if (!alnum && strchr("-_.", *s) == NULL)
-            return false;
-    }
-    return true;
 }
 
 /* These mean something else here, or to those in between. */
@@ -137,7 +126,7 @@ static int headers_check(const struct cfg_list *l, struct err *e)
     const struct gate_header *v = l->v;
 
     for (size_t i = 0; i < l->n; i++) {
-        if (!name_ok(v[i].name) || is_taken(v[i].name))
+        if (!text_is_of(v[i].name, strlen(v[i].name), "-_.") || is_taken(v[i].name))
             return err_set(e, SQ_EINVAL, "bypass: headers: \"%.60s\" is not a header "
                                          "name that a rule may use", v[i].name);
         if (!value_ok(v[i].value))

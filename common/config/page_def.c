@@ -100,14 +100,6 @@ static const struct page_widget widgets[] = {
       " https://cdn.jsdelivr.net https://*.frcapi.com" },
 };
 
-static bool is_word(const char *s, const char *more)
-{
-    for (; *s != '\0'; s++)
-        if (!((*s >= '0' && *s <= '9') || ((*s | 0x20) >= 'a' && (*s | 0x20) <= 'z') || strchr(more, *s) != NULL))
-            return false;
-    return true;
-}
-
 /* An address of a script, whose origin stands in the page's policy. */
 static bool script_ok(const char *s)
 {
@@ -118,7 +110,7 @@ static bool script_ok(const char *s)
         return false;
     memcpy(origin, s, (size_t)(path - s));
     origin[path - s] = '\0';
-    return page_origin_ok(origin) && is_word(path, "/-._~@%?=&");
+    return page_origin_ok(origin) && text_is_of(path, strlen(path), "/-._~@%?=&");
 }
 
 bool page_widget_of(const struct page_def *d, struct page_widget *out)
@@ -144,7 +136,7 @@ static int check_check(const struct page_def *d, struct err *e)
     if (w.script == d->check && !script_ok(d->check))
         return err_set(e, SQ_EINVAL, "page: check is turnstile, hcaptcha, recaptcha, friendly, or the address of a "
                        "script, like https://host/widget.js");
-    if (!keyed || !is_word(d->check_key, "-._"))
+    if (!keyed || !text_is_of(d->check_key, strlen(d->check_key), "-._"))
         return err_set(e, SQ_EINVAL, "page: check needs check_key, the site key of the widget: letters, digits, -._");
     return 0;
 }

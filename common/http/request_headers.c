@@ -153,22 +153,6 @@ struct pieces { /* a ring of the last ones */
     size_t n; /* ever */
 };
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
-static struct slice trim(struct slice s)
-{
-    while (s.n > 0 && is_blank(s.p[0])) {
-        s.p++;
-        s.n--;
-    }
-    while (s.n > 0 && is_blank(s.p[s.n - 1]))
-        s.n--;
-    return s;
-}
-
 /* Where the first `sep` outside quotes is, or the end. Quotes exist in RFC 7239 only. */
 static size_t cut(struct slice s, char sep, bool quotes)
 {
@@ -190,7 +174,7 @@ static void collect(struct pieces *out, struct slice line, bool quotes)
     for (;;) {
         size_t n = cut(line, ',', quotes);
 
-        out->v[out->n++ % FORWARDED_MAX] = trim((struct slice) { line.p, n });
+        out->v[out->n++ % FORWARDED_MAX] = slice_trim((struct slice) { line.p, n });
         if (n == line.n)
             return;
         line.p += n + 1;
@@ -237,7 +221,7 @@ static bool for_of(struct slice *out, struct slice element)
 
     while (element.n > 0) {
         size_t n = cut(element, ';', true), skip = n < element.n;
-        struct slice pair = trim((struct slice) { element.p, n });
+        struct slice pair = slice_trim((struct slice) { element.p, n });
 
         if (pair.n > 4 && (pair.p[0] | 0x20) == 'f' && (pair.p[1] | 0x20) == 'o' &&
             (pair.p[2] | 0x20) == 'r' && pair.p[3] == '=') {

@@ -206,7 +206,7 @@ static bool is_deep(struct slice body)
 
 enum body_at body_at(struct slice body, uint64_t length, const char *pointer, struct slice *raw)
 {
-    struct slice p = { (char *)(uintptr_t)pointer, strlen(pointer) };
+    struct slice p = slice_of(pointer);
     enum json_point rc = length > body.n ? json_point_begin(body, p, raw) : json_point(body, p, raw);
 
     switch (rc) {

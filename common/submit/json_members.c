@@ -256,7 +256,7 @@ static char *put_range(char *w, enum json_range kind, int64_t least, int64_t mos
 /* "priority must be a whole number" and the range behind it: " from 0 to 7". */
 static bool unfit(struct body_error *e, const struct json_member *m)
 {
-    const struct slice name = { (char *)(uintptr_t)m->name, strlen(m->name) };
+    const struct slice name = slice_of(m->name);
     char all[200]; /* a number may touch DECIMAL_ROOM bytes */
 
     e->too_large = m->read == json_value;

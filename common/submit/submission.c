@@ -163,10 +163,7 @@ const char *submit_units(const struct cost_rule *r, struct slice body, uint64_t 
 
 bool schedule_name_ok(struct slice name)
 {
-    for (size_t i = 0; i < name.n; i++)
-        if (!isalnum((unsigned char)name.p[i]) && (i == 0 || strchr("_-.", name.p[i]) == NULL))
-            return false;
-    return name.n > 0 && name.n <= SCHEDULE_NAME_MAX;
+    return name.n > 0 && name.n <= SCHEDULE_NAME_MAX && char_is_of(name.p[0], "") && text_is_of(name.p, name.n, "_-.");
 }
 
 enum { CRON, EVERY, ZONE, JITTER, OVERLAP, CATCH_UP, CATCH_UP_MOST, FROM, UNTIL, PAUSED, TASK };
@@ -295,11 +292,6 @@ static struct call_span span(struct slice s)
 static struct call_span literal(const char *s)
 {
     return (struct call_span){ s, strlen(s) };
-}
-
-static struct slice slice_of(const char *s)
-{
-    return (struct slice){ (char *)(uintptr_t)s, strlen(s) };
 }
 
 static bool begin(struct buf *form, struct call_span method, struct slice path, struct body_error *e)

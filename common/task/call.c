@@ -158,11 +158,6 @@ bool call_header_refused(const char *name, size_t n)
            is_listed(ours, ARRAY_LEN(ours), name, n, true);
 }
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
 const char *call_header_wrong(const char *name, size_t name_n, const char *value, size_t value_n)
 {
     if (name_n == 0 || !all_of(name, name_n, is_name))

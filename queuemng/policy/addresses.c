@@ -125,18 +125,6 @@ static const char *behind_scheme(const char *url)
     return NULL;
 }
 
-bool endpoint_text_is_of(const char *p, size_t n, const char *others)
-{
-    for (size_t i = 0; i < n; i++) {
-        bool plain = (p[i] >= 'a' && p[i] <= 'z') || (p[i] >= 'A' && p[i] <= 'Z') ||
-                     (p[i] >= '0' && p[i] <= '9');
-
-        if (!plain && (p[i] == 0 || strchr(others, p[i]) == NULL))
-            return false;
-    }
-    return true;
-}
-
 static bool port_ok(const char *p, size_t n) /* ":8080", or nothing */
 {
     return n == 0 || (p[0] == ':' && n <= 6 && decimal_read(p + 1, n - 1, 65535) > 0);
@@ -153,7 +141,7 @@ static bool authority_ok(const char *p, size_t n)
     if (bracket)
         return end != NULL && ip_parse(&ip, p + 1, host - 1) && !ip_is_v4(&ip) &&
                port_ok(end + 1, n - host - 1);
-    return host > 0 && host <= 253 && p[0] != '.' && p[0] != '-' && endpoint_text_is_of(p, host, "-._") &&
+    return host > 0 && host <= 253 && p[0] != '.' && p[0] != '-' && text_is_of(p, host, "-._") &&
            port_ok(p + host, n - host);
 }
 
@@ -173,7 +161,7 @@ const char *endpoint_url_wrong(const char *url, bool with_path)
         return "has a query or a fragment";
     if (!with_path && rest[0] != 0 && strcmp(rest, "/") != 0)
         return "has a path";
-    return endpoint_text_is_of(rest, strlen(rest), "/-._~!$&'()*+,;=:@%") ? NULL : "has a character that must be escaped";
+    return text_is_of(rest, strlen(rest), "/-._~!$&'()*+,;=:@%") ? NULL : "has a character that must be escaped";
 }
 
 int networks_check(const struct cfg_list *l, const char *key, struct err *e)

@@ -59,7 +59,5 @@ bool discovered_hear(struct discovered *d, const struct name_answer *a, const st
 const char *endpoint_url_wrong(const char *url, bool with_path);
 /* l: char *, networks. 0, or SQ_EINVAL with a sentence: key.3: ... */
 SQ_CHECK int networks_check(const struct cfg_list *l, const char *key, struct err *e);
-/* Letters, digits, and those others. */
-bool endpoint_text_is_of(const char *p, size_t n, const char *others);
 
 #endif

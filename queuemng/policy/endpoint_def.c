@@ -7,6 +7,7 @@
 
 #include "common/base/ip.h"
 #include "common/base/metrics.h"
+#include "common/base/text.h"
 #include "common/task/call.h"
 #include "common/task/rules.h"
 #include "common/task/url.h"
@@ -318,7 +319,7 @@ static int auth_check(const struct endpoint_def *d, struct err *e)
 
 static bool is_metric(const char *name)
 {
-    return endpoint_text_is_of(name, strlen(name), "_:") && !(name[0] >= '0' && name[0] <= '9');
+    return text_is_of(name, strlen(name), "_:") && !(name[0] >= '0' && name[0] <= '9');
 }
 
 /* NULL, or what is wrong. */

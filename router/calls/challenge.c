@@ -292,7 +292,7 @@ int challenge_init(struct router *r)
 
 static bool has_pass(struct router *r, const struct http_req *q, const struct route_queue *queue)
 {
-    struct slice name = { (char *)(uintptr_t)queue->map.name, strlen(queue->map.name) };
+    struct slice name = slice_of(queue->map.name);
     uint64_t looked = r->counts.pass_checks;
     const struct known_pass *pass;
     enum bearer_state state;

@@ -80,7 +80,7 @@ static void read_rules(struct router *r, struct asked *a)
         return;
     queue = gate_rules_queue(r->gate_rules, a->rule);
     a->past = *queue == '\0';
-    a->queue = (struct slice){ (char *)(uintptr_t)queue, strlen(queue) };
+    a->queue = slice_of(queue);
     a->known = a->past ? NULL : routes_queue(r->routes, a->queue.p, a->queue.n);
 }
 
@@ -108,20 +108,6 @@ static const char *read_asked(struct router *r, const struct httpd_req *req, str
 
 /* ---- answers --------------------------------------------------------------------------- */
 
-static void put_escaped(struct buf *b, struct slice s)
-{
-    for (size_t i = 0; i < s.n; i++) {
-        uint8_t c = (uint8_t)s.p[i];
-        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                     (c >= '0' && c <= '9') || (c != 0 && strchr("-_.~/", c) != NULL);
-
-        if (plain)
-            buf_byte(b, c);
-        else
-            buf_percent(b, c);
-    }
-}
-
 /* Where to wait, and where to go then: "/q/login?return=/shop". The address, good until the
  * next line of b. */
 static struct slice put_location(struct buf *b, const char *field, struct slice queue,
@@ -136,7 +122,7 @@ static struct slice put_location(struct buf *b, const char *field, struct slice 
     buf_append(b, queue.p, queue.n);
     if (to.n > 0 && to.n <= RETURN_MAX) {
         buf_str(b, "?return=");
-        put_escaped(b, to);
+        buf_escaped(b, to.p, to.n, "-_.~/");
     }
     buf_str(b, "\r\n");
     if (b->failed)
@@ -302,7 +288,7 @@ static const struct slice no_room;
 
 static struct slice queue_of(const struct known_pass *x)
 {
-    return (struct slice){ (char *)(uintptr_t)x->queue, strlen(x->queue) };
+    return slice_of(x->queue);
 }
 
 /* Mark of the question with this number; 0: not known. A gate that asks again has the same; where

@@ -34,11 +34,6 @@ struct gate_rules {
 
 /* ---- reading --------------------------------------------------------------------------- */
 
-static struct slice list_of(const char *text)
-{
-    return (struct slice){ (char *)(uintptr_t)text, strlen(text) };
-}
-
 static int add_net(struct rule *r, struct slice w, struct err *e)
 {
     char text[64];
@@ -136,7 +131,7 @@ static int read_rule(struct rule *r, const struct gate_rule *c, bool files, stru
         return err_set(e, SQ_ENOMEM, "out of memory");
     copy_lower(r->header, sizeof(r->header), c->header);
     r->by_address = c->address[0] != '\0' || c->address_file[0] != '\0';
-    rc = read_addresses(r, list_of(c->address), e);
+    rc = read_addresses(r, slice_of(c->address), e);
     if (rc == 0 && c->address[0] != '\0' && r->n == 0)
         rc = err_set(e, SQ_EINVAL, "address: write addresses or networks, with commas: 10.0.0.0/8");
     if (rc == 0 && files && c->address_file[0] != '\0')
@@ -190,10 +185,7 @@ void gate_rules_free(struct gate_rules *g)
 
 static bool is_token(const char *s, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        if (!isalnum((unsigned char)s[i]) && strchr("!#$%&'*+-.^_`|~", s[i]) == NULL)
-            return false;
-    return n > 0;
+    return n > 0 && text_is_of(s, n, "!#$%&'*+-.^_`|~");
 }
 
 /* "*.example.com", "example.com" */
@@ -208,7 +200,7 @@ static bool host_ok(const char *s)
 /* Words with commas, of len letters each (0: any); or nothing at all. */
 static bool words_ok(const char *words, size_t len)
 {
-    struct slice list = list_of(words), w;
+    struct slice list = slice_of(words), w;
     unsigned n = 0;
 
     for (; http_item_next(&list, &w); n++)
@@ -264,7 +256,7 @@ int gate_rules_check(const struct gate_rule *v, size_t n, const char *country_he
 
 static bool has_word(const char *words, struct slice s)
 {
-    struct slice list = list_of(words), w;
+    struct slice list = slice_of(words), w;
 
     while (http_item_next(&list, &w))
         if (w.n == s.n && strncasecmp(w.p, s.p, s.n) == 0)
@@ -403,7 +395,7 @@ size_t gate_rules_find(const struct gate_rules *g, const struct gate_rule_ask *a
     bypass_read(&path, a->uri);
     for (size_t i = 0; i <= g->n; i++) { /* the last: the gate's own queue */
         enum fit f = i < g->n ? meets(g, &g->rule[i], a, &path) : YES;
-        struct slice to = i < g->n ? list_of(g->rule[i].c.queue) : a->own;
+        struct slice to = i < g->n ? slice_of(g->rule[i].c.queue) : a->own;
 
         d->unclear |= f == UNCLEAR;
         if (f == NO || (f == UNCLEAR && to.n == 0))

@@ -159,11 +159,6 @@ void crawlers_free(struct crawlers *c)
 
 /* ---- names ----------------------------------------------------------------------------- */
 
-static struct slice list_of(const char *names)
-{
-    return (struct slice){ (char *)(uintptr_t)names, strlen(names) };
-}
-
 static size_t index_of(struct slice name)
 {
     size_t i = 0;
@@ -175,7 +170,7 @@ static size_t index_of(struct slice name)
 
 bool crawlers_names_ok(const char *names)
 {
-    struct slice list = list_of(names), w;
+    struct slice list = slice_of(names), w;
     unsigned n = 0;
 
     for (; http_item_next(&list, &w); n++)
@@ -186,7 +181,7 @@ bool crawlers_names_ok(const char *names)
 
 static bool has(const char *names, size_t is)
 {
-    struct slice list = list_of(names), w;
+    struct slice list = slice_of(names), w;
 
     while (is < NONE && http_item_next(&list, &w))
         if (slice_is(w, "any") || index_of(w) == is)

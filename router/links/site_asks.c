@@ -72,7 +72,7 @@ static void site_free(struct site_asks *a, struct site *s)
 /* Networks with commas between them. */
 static void read_allow(struct out_rules *to, const char *text)
 {
-    struct slice list = { (char *)(uintptr_t)text, strlen(text) }, item;
+    struct slice list = slice_of(text), item;
     char one[64];
 
     while (to->n_allow < OUT_ALLOW_MAX && http_item_next(&list, &item)) {
@@ -194,18 +194,6 @@ static void on_answer(void *arg, const struct call_answer *a)
 
 /* ---- questions ---- */
 
-static void put_value(struct buf *b, const char *p, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        uint8_t c = (uint8_t)p[i];
-
-        if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' || c == '.')
-            buf_byte(b, c);
-        else
-            buf_percent(b, c);
-    }
-}
-
 static bool may_leave(void *arg)
 {
     (void)arg;
@@ -223,9 +211,9 @@ static struct out_call *send_token(struct site_asks *a, struct asking *k, struct
     buf_init(&fields);
     buf_append(&fields, "content-type: application/x-www-form-urlencoded", 48);
     buf_str(&body, "secret=");
-    put_value(&body, secret->text, secret->n);
+    buf_escaped(&body, secret->text, secret->n, "-_.");
     buf_str(&body, "&response=");
-    put_value(&body, token.p, token.n);
+    buf_escaped(&body, token.p, token.n, "-_.");
     if (secret->n > 0) {
         buf_str(&fields, "x-api-key: ");
         buf_append(&fields, secret->text, secret->n + 1);

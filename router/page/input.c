@@ -94,17 +94,6 @@ int64_t page_own(struct slice query, const char *name, char *out, size_t cap)
     return page_member(query, name, out, cap);
 }
 
-static struct slice trimmed(struct slice s)
-{
-    while (s.n > 0 && (s.p[0] == ' ' || s.p[0] == '\t')) {
-        s.p++;
-        s.n--;
-    }
-    while (s.n > 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
-        s.n--;
-    return s;
-}
-
 /* ---- languages: RFC 9110 12.5.4, RFC 4647 3.4 ---- */
 
 /* ";q=0.8" -> 800; anything else it cannot read counts as not wanted. */
@@ -181,7 +170,7 @@ static void consider(struct choice *c, struct slice range, const char *const *ta
                                                          range.n - want.n - 1 });
     size_t at;
 
-    at = page_language_named(trimmed(want), tags, n);
+    at = page_language_named(slice_trim(want), tags, n);
     if (at < n && q > c->q)
         *c = (struct choice) { at, q };
 }
@@ -216,7 +205,7 @@ bool page_takes_gzip(struct slice accept)
             i++;
         one.n = (size_t)(accept.p + i - one.p);
         semi = memchr(one.p, ';', one.n);
-        name = trimmed((struct slice) { one.p, semi != NULL ? (size_t)(semi - one.p) : one.n });
+        name = slice_trim((struct slice) { one.p, semi != NULL ? (size_t)(semi - one.p) : one.n });
         wanted = semi == NULL ||
                  quality((struct slice) { semi + 1, (size_t)(one.p + one.n - semi - 1) }) > 0;
         if (name.n == 4 && strncasecmp(name.p, "gzip", 4) == 0)

@@ -264,7 +264,7 @@ size_t page_lang_for(const struct page *p, struct slice accept, const char *othe
     size_t none = p->other;
 
     if (other != NULL)
-        (void)page_lang_known(p, (struct slice) { (char *)(uintptr_t)other, strlen(other) }, &none);
+        (void)page_lang_known(p, slice_of(other), &none);
     return page_language(accept, p->tags, p->n_langs, none);
 }
 
@@ -279,7 +279,7 @@ bool page_lang_known(const struct page *p, struct slice tag, size_t *lang)
 
 bool page_lang_default(struct page *p, const char *tag)
 {
-    return page_lang_known(p, (struct slice) { (char *)(uintptr_t)tag, strlen(tag) }, &p->other);
+    return page_lang_known(p, slice_of(tag), &p->other);
 }
 
 const char *page_lang_tag(const struct page *p, size_t lang)

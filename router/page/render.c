@@ -290,26 +290,13 @@ static void set_places(const struct page *p, struct values *x, const struct page
     made(x, PS_ticket);
 }
 
-static void put_query_value(struct buf *b, const char *s, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        uint8_t c = (uint8_t)s[i];
-
-        if ((c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') ||
-            (c != 0 && strchr("-._~", c) != NULL))
-            buf_byte(b, c);
-        else
-            buf_printf(b, "%%%02X", c);
-    }
-}
-
 void page_put_path(struct buf *b, const char *queue, const char *flag, const char *target)
 {
     buf_str(b, "/q/");
     buf_str(b, queue);
     buf_str(b, flag);
     buf_str(b, flag[0] == '?' ? "&return=" : "?return=");
-    put_query_value(b, target, strlen(target));
+    buf_escaped(b, target, strlen(target), "-._~");
 }
 
 void page_put_claim(struct buf *b, const char *claim, size_t n)
@@ -317,7 +304,7 @@ void page_put_claim(struct buf *b, const char *claim, size_t n)
     if (n == 0)
         return;
     buf_str(b, "&claim=");
-    put_query_value(b, claim, n);
+    buf_escaped(b, claim, n, "-._~");
 }
 
 /* For browsers without scripts. A ticket comes with its cookie; without one the page may join. */

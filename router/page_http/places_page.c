@@ -63,7 +63,7 @@ static void put_cookie(struct router *r, const struct page_ask *a, const char *n
 /* Forms may lead to what each of the queues leads to: a turn may be there at once. */
 static void put_origins(struct router *r, const struct page_ask *a, struct buf *b)
 {
-    const struct cfg_group *g = places_group(r, (struct slice){ (char *)(uintptr_t)a->name, strlen(a->name) });
+    const struct cfg_group *g = places_group(r, slice_of(a->name));
     char *const *v = g != NULL ? g->queues.v : NULL;
 
     for (size_t i = 0; g != NULL && i < g->queues.n; i++) {

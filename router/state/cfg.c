@@ -282,10 +282,7 @@ static int check_claim_keys(const struct cfg_list *keys, struct err *e)
 
 static bool is_field_name(const char *s)
 {
-    for (; s != NULL && *s != '\0'; s++)
-        if (strchr("-_", *s) == NULL && !isalnum((unsigned char)*s))
-            return false;
-    return true;
+    return s == NULL || text_is_of(s, strlen(s), "-_");
 }
 
 static int check_listen_tasks(const struct router_cfg *c, struct err *e)

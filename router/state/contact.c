@@ -233,7 +233,7 @@ static bool text_at(struct slice json, const char *pointer, struct slice *text)
     struct slice raw;
     struct json_scan s;
 
-    if (json_point(json, (struct slice){ (char *)(uintptr_t)pointer, strlen(pointer) }, &raw) != JSON_POINT_FOUND)
+    if (json_point(json, slice_of(pointer), &raw) != JSON_POINT_FOUND)
         return false;
     json_scan_init(&s, raw);
     return json_scan_peek(&s) == '"' && json_scan_text(&s, text) && json_scan_ends(&s);

@@ -10,11 +10,6 @@
 
 /* ---- tenants ------------------------------------------------------------------------------ */
 
-static struct slice slice_of(const char *text)
-{
-    return (struct slice){ (char *)(uintptr_t)text, strlen(text) };
-}
-
 /* ---- its words --------------------------------------------------------------------------- */
 
 static const char *read_key(struct tenant *t, const char *value)

@@ -80,7 +80,7 @@ char *call_text(struct task_call *c, struct slice text)
 
 char *call_copy(struct task_call *c, const char *text)
 {
-    return call_text(c, (struct slice){ (char *)(uintptr_t)text, strlen(text) });
+    return call_text(c, slice_of(text));
 }
 
 struct bytes_of call_bytes_of(struct task_call *c, struct bytes_of b)

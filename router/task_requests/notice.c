@@ -80,7 +80,7 @@ static bool notice_pack(struct tasking *t, const struct msg_task_notice *m)
 static void notice_fill(struct task_call *c, const struct msg_task_notice *m)
 {
     struct slice form = call_bytes(c, (struct slice){ (char *)c->t->form.data, c->t->form.len });
-    struct slice name = { (char *)(uintptr_t)m->queue, strlen(m->queue) }, key;
+    struct slice name = slice_of(m->queue), key;
     char text[KEY_ROOM];
     struct ask *a = &c->v[0];
 
@@ -154,7 +154,7 @@ static void relay_fill(struct task_call *c, const struct task_put *row)
                                       row->after_no);
     a->put.key = call_bytes_of(c, a->put.key);
     a->put.digest = submit_digest((struct slice){ (char *)(uintptr_t)a->put.body.p, a->put.body.n }, a->is_call);
-    c->queue = (struct slice){ (char *)(uintptr_t)a->put.queue, strlen(a->put.queue) };
+    c->queue = slice_of(a->put.queue);
     a->queue = c->queue;
 }
 

@@ -208,8 +208,7 @@ static void written(struct task_call *c, const struct msg *m)
 {
     const struct msg_task_schedule_ans none = { .why = "" };
     const struct msg_task_schedule_ans *s = m != NULL ? &m->task_schedule_ans : &none;
-    struct slice name = { (char *)(uintptr_t)c->v[0].schedule.name,
-                          strlen(c->v[0].schedule.name) };
+    struct slice name = slice_of(c->v[0].schedule.name);
     uint32_t n = pools_count_of(&c->t->pools, c->queue.p, c->queue.n);
     struct task_call *next;
     int code = c->v[0].code;

@@ -144,7 +144,7 @@ static bool find_ways(struct tasking *t, struct task_asked *x)
     else if (n == 0)
         router_problem(t->r, x->req, no.problem, no.why);
     else
-        x->path.queue = (struct slice){ (char *)(uintptr_t)x->ways.endpoint[0], strlen(x->ways.endpoint[0]) };
+        x->path.queue = slice_of(x->ways.endpoint[0]);
     return n > 0;
 }
 
@@ -357,7 +357,7 @@ static struct slice queue_of_call(const struct tasking *t, const struct http_req
 
     if (http_find(q, "segq-queue", &queue) == 0) {
         own = pools_queue_of(&t->pools, p->endpoint.p, p->endpoint.n);
-        return own != NULL ? (struct slice){ (char *)(uintptr_t)own, strlen(own) } : queue;
+        return own != NULL ? slice_of(own) : queue;
     }
     w = queue_name_ok(queue.p, queue.n) ? pools_of_queue(&t->pools, queue.p, queue.n) : NULL;
     if (w == NULL || strlen(w->endpoint) != p->endpoint.n ||

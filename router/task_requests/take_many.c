@@ -74,7 +74,7 @@ static void give_all_back(struct tasking *t, const struct take_many *m)
 static void keep(struct take_many *m, const struct ask *a, const struct msg *msg)
 {
     const struct msg_task_take_ans *ans = a->code == CODE_DONE ? &msg->task_take_ans : NULL;
-    struct slice queue = { (char *)(uintptr_t)a->take.queue, strlen(a->take.queue) };
+    struct slice queue = slice_of(a->take.queue);
     size_t before = m->rows.len;
 
     if (ans == NULL) {
@@ -103,7 +103,7 @@ static void ask_again(struct tasking *t, const struct take_many *m, const struct
     const char *queue = m->b.queue[s->queue];
 
     if (s->stray != 0)
-        strays_found(t, (struct slice){ (char *)(uintptr_t)queue, strlen(queue) }, s->stray);
+        strays_found(t, slice_of(queue), s->stray);
 }
 
 /* Strays that there was no room to ask for have their turn with the next take. */

@@ -193,7 +193,7 @@ static void take_next(struct task_call *c)
 {
     struct api_ans *ans = &c->t->r->ans;
     struct slice said = { (char *)ans->body.data, ans->body.len };
-    struct slice queue = { (char *)(uintptr_t)c->next.queue, strlen(c->next.queue) };
+    struct slice queue = slice_of(c->next.queue);
     struct task_call *n = new_take(c->t, NULL, said, queue, &c->next, 0);
 
     if (n == NULL) {

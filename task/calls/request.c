@@ -51,7 +51,7 @@ static const char *read_key(struct sign_key *k, const char *p, size_t n)
     return NULL;
 }
 
-static bool is_blank(char c)
+static bool is_space(char c)
 {
     return c == ' ' || c == '\t' || c == '\r';
 }
@@ -68,9 +68,9 @@ const char *sign_keys_read(struct sign_keys *k, const char *text, size_t n, unsi
 
         to = to != NULL ? to : end;
         ++*line;
-        while (text < to && is_blank(*text))
+        while (text < to && is_space(*text))
             text++;
-        while (to > text && is_blank(to[-1]))
+        while (to > text && is_space(to[-1]))
             to--;
         if (to > text && *text != '#') {
             if (k->n == SIGN_KEYS_MAX)

@@ -260,7 +260,7 @@ int tasktab_put_here(struct part *p, const struct task_put *put, task_no *no)
 
 /* ---- results into a payload --------------------------------------------------------- */
 
-static struct slice slice_of(const void *p, size_t n)
+static struct slice slice_at(const void *p, size_t n)
 {
     return (struct slice){ (char *)(uintptr_t)p, n };
 }
@@ -286,7 +286,7 @@ static uint8_t result_of(const struct bytes_of *kept, struct slice *json)
     if (kept->n == 0 || reply_unpack(kept->p, kept->n, &reply) < 0 ||
         result_unpack(reply.rest, reply.rest_n, &r) < 0 || r.length == 0)
         return CHAIN_WHY_NO_RESULT;
-    *json = slice_of(r.p, r.n);
+    *json = slice_at(r.p, r.n);
     return r.n < r.length ? CHAIN_WHY_TRUNCATED : CHAIN_WHY_UNSAID;
 }
 
@@ -301,7 +301,7 @@ static uint8_t fill_call(const struct bytes_of *form, struct slice result, struc
     if (call_unpack(form->p, form->n, &c) < 0)
         return CHAIN_WHY_REFUSED;
     buf_init(&body);
-    why = why_of(json_fill(slice_of(c.body.p, c.body.n), result, CHAIN_BODY_MAX, &body));
+    why = why_of(json_fill(slice_at(c.body.p, c.body.n), result, CHAIN_BODY_MAX, &body));
     if (why == 0) {
         call_pack_begin(out, c.method, c.path);
         rest = c.headers;
@@ -325,7 +325,7 @@ static uint8_t fill(struct task_put *put, const struct bytes_of *kept, struct bu
     if (why == 0)
         why = (put->chain & CHAIN_CALL) != 0
                   ? fill_call(&put->body, result, out)
-                  : why_of(json_fill(slice_of(put->body.p, put->body.n), result, CHAIN_BODY_MAX, out));
+                  : why_of(json_fill(slice_at(put->body.p, put->body.n), result, CHAIN_BODY_MAX, out));
     put->body = (struct bytes_of){ (uint32_t)out->len, out->data };
     put->chain &= (uint8_t)~CHAIN_HOLES;
     return why;

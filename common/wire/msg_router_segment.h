@@ -91,7 +91,7 @@ struct append_ans {
     uint32_t issued_s; /* Unix seconds; goes into the token */
     uint32_t poll_after_ms;
     union {
-        uint64_t position;
+        uint64_t position; /* EXISTING: 0 if another node has it */
         seg_id next;
     };
     seg_id seg; /* the token's segment (differs from the asked one if EXISTING and moved) */
@@ -108,8 +108,11 @@ struct drop_req {
 };
 /* heir_hash: it leaves unless its pass was handed out: a place of several (flow/places.h). */
 #define DROP_UNLESS_ADMITTED UINT64_MAX
-/* heir_hash: it leaves unless a later join was answered with it: a fresh place of a join that failed. */
-#define DROP_UNLESS_FOUND (UINT64_MAX - 1)
+/* heir_hash: a join that failed gives back the place that it took or found: it leaves unless another join was
+ * answered with it that has not given it back. Said once for a join: each counts. */
+#define DROP_UNLESS_KEPT (UINT64_MAX - 1)
+/* heir_hash: likewise, said again behind a link that ended: it leaves unless a later join was answered with it. */
+#define DROP_UNLESS_FOUND (UINT64_MAX - 2)
 
 enum drop_state {
     DROP_OK,

@@ -74,9 +74,9 @@ static void ended(struct places_call *c, unsigned i, const struct flow *f)
     places_said(&c->p, i, f);
     if (c->p.step != PLACES_JOIN)
         return;
-    if (f->result == FLOW_OK) {
-        c->fresh |= (uint8_t)(1u << i);
-    } else if (f->result != FLOW_EXISTING && c->failed == 0) {
+    if (flow_got(f))
+        c->got |= (uint8_t)(1u << i);
+    if (f->result != FLOW_OK && f->result != FLOW_EXISTING && c->failed == 0) {
         c->failed = (uint8_t)(i + 1);
         c->why = *f;
     }
@@ -107,13 +107,14 @@ static void ask_all(struct places_call *c)
     }
 }
 
-/* All or none: what was joined leaves again, but not what an earlier call of the same person or key has
- * joined, or another one has found meanwhile. True: there is something to undo. */
+/* All or none: what was joined leaves again, but not what another call of the same person or key has joined,
+ * or found meanwhile, and keeps: of two that fail the later one takes it along. True: there is something to
+ * undo. */
 static bool undo(struct places_call *c)
 {
     c->p.step = PLACES_LEAVE;
-    c->p.asks = c->fresh;
-    return c->fresh != 0;
+    c->p.asks = c->got;
+    return c->got != 0;
 }
 
 /* No ask is pending. rf: the last one, or NULL. May end the call: c is no more. */

@@ -24,7 +24,7 @@ struct places_call {
     unsigned pending;      /* asks of this step without an answer, and one while they begin */
     bool joins, leaves;    /* kind of the call; neither: a poll */
     uint8_t failed;        /* a join: the first place that it did not get, + 1; 0: none */
-    uint8_t fresh;         /* a join: a bit for each place that was not there before */
+    uint8_t got;           /* a join: a bit for each place that it would have to give back */
     struct flow why;       /* flow of that one */
     struct slice claim;    /* ref: a join's, of the request's bytes; n 0: none */
     bool bad_claim;        /* places_add() refuses the claim */

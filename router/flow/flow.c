@@ -207,7 +207,7 @@ void flow_give_up(struct flow *f, struct routes *r, const struct token *t, msec_
 void flow_give_back(struct flow *f, struct routes *r, const struct token *t, msec_t now_ms)
 {
     start(f, FLOW_LEAVE, *t, now_ms);
-    f->spares = SPARES_FOUND;
+    f->spares = SPARES_KEPT;
     next_poll(f, r, now_ms);
 }
 
@@ -350,6 +350,7 @@ void flow_append_ans(struct flow *f, struct routes *r, const struct append_ans *
     case APPEND_ENTERED: /* also its pass is here */
         joined(f, a);
         f->fresh = true;
+        f->counted = false;
         if (f->step != REPLACE_NONE) {
             replace_joined(f, r, now_ms);
             break;
@@ -364,6 +365,7 @@ void flow_append_ans(struct flow *f, struct routes *r, const struct append_ans *
         joined(f, a);
         f->fresh = false;
         f->alien = a->position == APPEND_ALIEN;
+        f->counted = a->position != 0 && !f->alien;
         if (SQ_UNLIKELY(f->token.device != 0) && !f->alien && ask_whose(f, r, now_ms))
             break;
         if (f->step != REPLACE_NONE) {
@@ -480,10 +482,8 @@ void flow_contact_ans(struct flow *f, struct routes *r, const struct contact_ans
     }
 }
 
-void flow_lost(struct flow *f, msec_t now_ms)
+static void unanswered(struct flow *f, msec_t now_ms)
 {
-    if (f->todo != FLOW_ASK)
-        return;
     if (f->hold_ms != 0)
         flow_end(f, FLOW_OK);
     else if (f->asks == FLOW_JOIN && !f->named)
@@ -493,12 +493,22 @@ void flow_lost(struct flow *f, msec_t now_ms)
     f->lost = f->lost || f->asks == FLOW_JOIN;
 }
 
+void flow_lost(struct flow *f, msec_t now_ms)
+{
+    if (f->todo != FLOW_ASK)
+        return;
+    f->unsure = f->unsure || flow_gives_back(f);
+    unanswered(f, now_ms);
+}
+
 void flow_unreached(struct flow *f, msec_t now_ms)
 {
-    if (f->todo == FLOW_ASK && f->asks == FLOW_JOIN && !f->lost)
+    if (f->todo != FLOW_ASK)
+        return;
+    if (f->asks == FLOW_JOIN && !f->lost)
         flow_end(f, FLOW_UNAVAIL);
     else
-        flow_lost(f, now_ms);
+        unanswered(f, now_ms);
 }
 
 /* Did a join come to nothing because the lane has no room? */

@@ -62,7 +62,7 @@ enum flow_result {
 enum spares { /* tickets that a leave spares; then FLOW_INSIDE */
     SPARES_NONE,
     SPARES_ADMITTED,
-    SPARES_FOUND, /* a place that a later join has found */
+    SPARES_KEPT, /* a place that another join was answered with, too */
 };
 
 enum replace_step { /* steps.h draws them */
@@ -103,6 +103,8 @@ struct flow {
     uint8_t step;           /* enum replace_step */
     bool alien;             /* the place that its name has is another device's */
     bool fresh;             /* the new place did not exist before */
+    bool counted;           /* not fresh, and its node has counted this join, too */
+    bool unsure;            /* given back perhaps: the link ended */
     bool old_gone;          /* with `reason` */
     node_no old_node;       /* node that has said that the older ticket does not wait (any more) */
     uint8_t undone;         /* REPLACE_UNDO: enum flow_result: its end */
@@ -137,7 +139,8 @@ void flow_poll(struct flow *f, struct routes *r, struct replicas *known, const s
 void flow_leave(struct flow *f, struct routes *r, const struct token *t, msec_t now_ms);
 /* A leave of a ticket that was not admitted. */
 void flow_give_up(struct flow *f, struct routes *r, const struct token *t, msec_t now_ms);
-/* A leave of a fresh ticket with a name, of a join that failed; but not if a later join has found it. */
+/* A leave of the ticket, with a name, that a join which failed has got (flow_got()); but not if another one
+ * has it, too. */
 void flow_give_back(struct flow *f, struct routes *r, const struct token *t, msec_t now_ms);
 /* The leave of a ticket of which `known` has heard (replicas.h) begins at a node that has not heard of
  * it since it is reached. *i: as leaves_next(). False: there is no further one. */
@@ -184,13 +187,25 @@ static inline const struct token *flow_ticket(const struct flow *f)
     return f->step == REPLACE_LEAVE ? &f->old : &f->token;
 }
 
+/* Has this join a ticket that it would have to give back? */
+static inline bool flow_got(const struct flow *f)
+{
+    return f->fresh || f->counted;
+}
+
+/* FLOW_ASK: does it give a ticket back? */
+static inline bool flow_gives_back(const struct flow *f)
+{
+    return f->spares == SPARES_KEPT || f->step == REPLACE_UNDO;
+}
+
 /* FLOW_ASK: the subject of the ticket that replaces the one that a drop names; 0: none does. */
 static inline uint64_t flow_heir(const struct flow *f)
 {
     if (SQ_UNLIKELY(f->spares == SPARES_ADMITTED))
         return DROP_UNLESS_ADMITTED;
-    if (SQ_UNLIKELY(f->spares == SPARES_FOUND || f->step == REPLACE_UNDO))
-        return DROP_UNLESS_FOUND;
+    if (SQ_UNLIKELY(flow_gives_back(f)))
+        return f->unsure ? DROP_UNLESS_FOUND : DROP_UNLESS_KEPT;
     return f->step == REPLACE_LEAVE || f->step == REPLACE_CLEAR ? f->token.subject_hash : 0;
 }
 

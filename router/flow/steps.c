@@ -87,6 +87,7 @@ void flow_join_again(struct flow *f, msec_t now_ms)
     f->asks = FLOW_JOIN;
     f->lane = f->join_lane;
     f->token.client = f->join_client;
+    f->counted = false; /* none: that place is over */
     flow_wait_fence(f, now_ms);
 }
 
@@ -129,11 +130,11 @@ void replace_begin(struct flow *f, struct routes *r, const struct token *old, ms
     }
 }
 
-/* A fresh place is given back; one of an earlier try is not ours alone, and times out. */
+/* The place is given back; one of an earlier try, which may have it still, stays, or times out. */
 static void undo(struct flow *f, struct routes *r, enum flow_result result, msec_t now_ms)
 {
     f->undone = (uint8_t)result;
-    if (f->fresh)
+    if (flow_got(f))
         go(f, r, REPLACE_UNDO, FLOW_LEAVE, now_ms);
     else
         flow_end(f, result);

@@ -3,7 +3,7 @@
  * claim that names it. Pure.
  *
  *   LOOK --waits--> JOIN --a fresh place--> LEAVE --left, or gone since--> the new place
- *     |               |                      ^ '--let in, named--> UNDO: gives a fresh place back
+ *     |               |                      ^ '--let in, named--> UNDO: gives the place back
  *     |               '--one of an earlier try--> CHECK: is it still there? else JOIN again
  *     |                    '--it waits, and is the earlier one--> CLEAR: it leaves; JOIN again
  *     '--gone--> JOIN --the place of an earlier try--> the new place

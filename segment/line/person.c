@@ -166,8 +166,24 @@ void subjects_found(struct subjects *s, struct ticket_id id)
 {
     uint32_t i = s->n > 0 ? ticket_idx_find(&s->by_ticket, s->v, id) : TICKET_IDX_NONE;
 
-    if (i != TICKET_IDX_NONE)
-        s->v[i].fresh = false;
+    if (i == TICKET_IDX_NONE)
+        return;
+    s->v[i].found = true;
+    if (s->v[i].joins != 0) /* 256 of them are 0: too many */
+        s->v[i].joins++;
+}
+
+bool subjects_give_back(struct subjects *s, struct ticket_id id, bool surely)
+{
+    uint32_t i = s->n > 0 ? ticket_idx_find(&s->by_ticket, s->v, id) : TICKET_IDX_NONE;
+    struct subject *x = i != TICKET_IDX_NONE ? &s->v[i] : NULL;
+
+    if (x == NULL || x->joins == 0 || (surely && x->found))
+        return false;
+    if (x->joins == 1)
+        return true;
+    x->joins--;
+    return false;
 }
 
 void subjects_del_known(struct subjects *s, struct ticket_id id)

@@ -26,7 +26,8 @@ struct subject {
     uint32_t issued_s;
     uint8_t client;
     uint8_t len;
-    bool fresh;    /* the join that took it alone knows of it, as far as this process can tell */
+    uint8_t joins; /* number of joins that were answered with it and keep it; 0: not known, or too many */
+    bool found;    /* by another join than the one that took it */
     uint64_t hash; /* keyed, by the router */
     char *text;    /* owned, not 0-terminated; NULL: a free record, hash = next free */
 };
@@ -61,9 +62,12 @@ bool subjects_has(const struct subjects *s, uint64_t hash);
 const struct subject *subjects_by_name(const struct subjects *s, uint64_t hash,
                                        const char *text, size_t len);
 const struct subject *subjects_by_ticket(const struct subjects *s, struct ticket_id id);
-/* A later join is answered with it: it is fresh no more. */
+/* A later join is answered with it. */
 void subjects_found(struct subjects *s, struct ticket_id id);
 void subjects_del_known(struct subjects *s, struct ticket_id id);
+/* A join that was answered with it gives it back. surely: it may have been heard already, so it counts only
+ * if no other join knows of it. False: another one knows of it, as far as this process can tell. */
+SQ_CHECK bool subjects_give_back(struct subjects *s, struct ticket_id id, bool surely);
 /* Unknown: nothing. Most lines have no subjects: then a leave shall cost nothing here. */
 static inline void subjects_del(struct subjects *s, struct ticket_id id)
 {

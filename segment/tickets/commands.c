@@ -76,12 +76,10 @@ static enum drop_state may_give_up(const struct segtab *t, const struct location
     return inside ? DROP_INSIDE : DROP_OK;
 }
 
-/* May it be given back by the join that took it? Not if another one of that name knows it by now. */
-static enum drop_state may_give_back(const struct location *s)
+/* May it be given back by a join that took or found it? Not if another one of that name still has it. */
+static enum drop_state may_give_back(const struct location *s, bool surely)
 {
-    const struct subject *own = subjects_by_ticket(&s->seg->b.subjects, s->id);
-
-    return own != NULL && own->fresh ? DROP_OK : DROP_INSIDE;
+    return subjects_give_back(&s->seg->b.subjects, s->id, surely) ? DROP_OK : DROP_INSIDE;
 }
 
 static void drop_one(struct segtab *t, enum found k, const struct location *s,
@@ -101,7 +99,8 @@ static void drop_one(struct segtab *t, enum found k, const struct location *s,
     } else {
         a->state = SQ_LIKELY(heir_hash == 0)           ? DROP_OK
                    : heir_hash == DROP_UNLESS_ADMITTED ? may_give_up(t, s)
-                   : heir_hash == DROP_UNLESS_FOUND    ? may_give_back(s)
+                   : heir_hash == DROP_UNLESS_KEPT     ? may_give_back(s, false)
+                   : heir_hash == DROP_UNLESS_FOUND    ? may_give_back(s, true)
                                                        : may_replace(s, heir_hash);
         if (SQ_LIKELY(a->state == DROP_OK))
             drop_here(t, s);

@@ -102,7 +102,7 @@ static int remember(struct seg *g, const struct append_req *r, const struct appe
         .issued_s = a->issued_s,
         .client = r->client,
         .len = r->subject_len,
-        .fresh = true,
+        .joins = 1,
         .hash = r->subject_hash,
         .text = (char *)(uintptr_t)r->subject, /* only read */
     };

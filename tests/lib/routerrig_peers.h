@@ -35,6 +35,7 @@ struct world {
     bool sealed;
     seg_id next_seg;     /* of a map: segments from here on are newer; 0: 100 */
     seg_id refused;      /* the node takes no joins to it; 0: none */
+    bool found;          /* whoever joins has a place already */
     uint64_t heir;       /* heir_hash of the last leave */
     uint32_t poll_ms;  /* that is told; 0 = 3000 */
     uint32_t moved;    /* so many before each have gone */
@@ -228,7 +229,7 @@ static void append(const struct append_req *q, struct append_ans *a)
     w.last_append = *q;
     snprintf(w.last_subject, sizeof(w.last_subject), "%.*s", (int)q->subject_len,
              q->subject_len > 0 ? q->subject : "");
-    if (q->subject_len == 5 && memcmp(q->subject, "known", 5) == 0)
+    if (w.found || (q->subject_len == 5 && memcmp(q->subject, "known", 5) == 0))
         a->state = APPEND_EXISTING;
     if (q->subject_len > 5 && memcmp(q->subject + q->subject_len - 5, "alien", 5) == 0) {
         a->state = APPEND_EXISTING;

@@ -342,7 +342,7 @@ static void drops_done(struct sim *s, struct proc *p, peer_no peer, uint64_t rid
 
         if (x == NULL || ans->drop_ans.ans[i].state != DROP_OK)
             continue;
-        if (g->req[i].heir_hash != 0 && g->req[i].heir_hash != DROP_UNLESS_FOUND)
+        if (g->req[i].heir_hash != 0 && g->req[i].heir_hash < DROP_UNLESS_FOUND)
             replace_left(s, x);
         session_ended(s, x);
     }

@@ -98,7 +98,26 @@ Test(places_http, a_join_that_failed_gives_back_what_nobody_else_has_found)
     cr_expect(w.drops == 1 && w.heir == 0, "nobody can find a place without a name");
     cr_expect_eq(call_with("POST", "/v1/places", "Content-Type: application/json\r\nIdempotency-Key: 0123456789abcdef\r\n",
                            both_queues), 503);
-    cr_expect(w.drops == 2 && w.heir == DROP_UNLESS_FOUND);
+    cr_expect(w.drops == 2 && w.heir == DROP_UNLESS_KEPT);
+    second_queue = false;
+}
+
+/* Nobody else may have it by now: the node knows. What another node told of is not counted there. */
+Test(places_http, a_join_that_failed_gives_back_what_it_has_found)
+{
+    static const char both_queues[] = "{\"queues\":[\"login\",\"rides\"]}",
+                      key[] = "Content-Type: application/json\r\nIdempotency-Key: 0123456789abcdef\r\n";
+
+    second_queue = true;
+    send_map(0, 6, QUEUE_OPEN, false);
+    UNTIL(routes_version(w.r->routes) == 6);
+    w.refused = 4;
+    w.found = true;
+    cr_expect_eq(call_with("POST", "/v1/places", key, both_queues), 503, "%s", got);
+    cr_expect(w.drops == 1 && w.heir == DROP_UNLESS_KEPT);
+    w.no_place = NO_PLACE_NOW;
+    cr_expect_eq(call_with("POST", "/v1/places", key, both_queues), 503, "%s", got);
+    cr_expect_eq(w.drops, 1);
     second_queue = false;
 }
 

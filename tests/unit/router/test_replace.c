@@ -166,6 +166,43 @@ Test(replace, the_place_of_another_name_is_never_ended)
     }
 }
 
+/* Up to the older ticket's leave. */
+static struct flow found_again(const struct append_ans *a)
+{
+    struct flow f = replacement();
+
+    flow_place_ans(&f, r, &waits, 1);
+    flow_append_ans(&f, r, a, 2);
+    flow_place_ans(&f, r, &waits, 2);
+    cr_assert(f.todo == FLOW_ASK && f.asks == FLOW_LEAVE && f.seg == 21);
+    return f;
+}
+
+/* Another try may have it: its node knows. Behind a link that ended, it may have counted that already. */
+Test(replace, a_place_that_was_found_is_given_back_too)
+{
+    static const struct append_ans elsewhere = { .state = APPEND_EXISTING, .seg = 12, .number = 5 };
+    struct append_ans here = elsewhere;
+    struct flow f;
+
+    here.position = 3;
+    f = found_again(&here);
+    dropped(&f, DROP_INSIDE);
+    cr_assert(f.todo == FLOW_ASK && f.asks == FLOW_LEAVE && flow_ticket(&f)->number == 5);
+    cr_expect_eq(flow_heir(&f), DROP_UNLESS_KEPT);
+    flow_unreached(&f, 3);
+    flow_retry(&f, r, f.wake_ms);
+    cr_expect(f.todo == FLOW_ASK && flow_heir(&f) == DROP_UNLESS_KEPT, "nobody was asked");
+    flow_lost(&f, 4);
+    flow_retry(&f, r, f.wake_ms);
+    cr_expect(f.todo == FLOW_ASK && flow_heir(&f) == DROP_UNLESS_FOUND);
+    dropped(&f, DROP_INSIDE);
+    cr_expect(IS_DONE(f, FLOW_INSIDE));
+    f = found_again(&elsewhere);
+    dropped(&f, DROP_INSIDE);
+    cr_expect(IS_DONE(f, FLOW_INSIDE), "another node told of it: it does not know of this join");
+}
+
 /* A claim that is used again later: a fresh place is given back. */
 Test(replace, what_is_gone_is_not_replaced)
 {
@@ -174,7 +211,7 @@ Test(replace, what_is_gone_is_not_replaced)
     flow_place_ans(&f, r, &is_gone, 1);
     flow_append_ans(&f, r, &fresh, 2);
     cr_assert(f.todo == FLOW_ASK && f.asks == FLOW_LEAVE && f.seg == 12);
-    cr_assert(flow_ticket(&f)->number == 5 && flow_heir(&f) == DROP_UNLESS_FOUND, "unless a later join has found it");
+    cr_assert(flow_ticket(&f)->number == 5 && flow_heir(&f) == DROP_UNLESS_KEPT, "unless another join has it");
     dropped(&f, DROP_OK);
     cr_expect(IS_DONE(f, FLOW_GONE) && f.reason == GONE_LEFT);
 }

@@ -182,6 +182,30 @@ Test(permit, a_fresh_place_is_given_back_unless_another_join_has_found_it)
     cr_expect_eq(leave_for(0, 2, 1, DROP_UNLESS_FOUND), DROP_INSIDE);
 }
 
+/* Two devices of a person, each of which misses another queue: the later one takes the place along. */
+Test(permit, a_place_whose_joins_have_all_given_it_back_is_left)
+{
+    first_place();
+    cr_assert_eq(join(0, 2), APPEND_EXISTING);
+    cr_assert_eq(join(0, 2), APPEND_EXISTING, "a third one");
+    for (int i = 0; i < 2; i++)
+        cr_expect_eq(leave_for(0, 2, 0, DROP_UNLESS_KEPT), DROP_INSIDE);
+    for (int i = 0; i < 3; i++)
+        cr_expect_eq(leave_for(0, 2, 0, DROP_UNLESS_FOUND), DROP_INSIDE, "it may have been counted before");
+    cr_expect_eq(leave_for(0, 2, 0, DROP_UNLESS_KEPT), DROP_OK);
+    cr_expect_eq(leave_for(0, 2, 0, DROP_UNLESS_KEPT), DROP_INSIDE);
+}
+
+/* No counter runs over: a place that many know is kept. */
+Test(permit, a_place_that_many_joins_have_found_stays)
+{
+    first_place();
+    for (int i = 0; i < 300; i++)
+        cr_assert_eq(join(0, 2), APPEND_EXISTING);
+    for (int i = 0; i < 600; i++)
+        cr_assert_eq(leave_for(0, 2, 0, DROP_UNLESS_KEPT), DROP_INSIDE);
+}
+
 /* The second node keeps the subject's share: it need not ask, the first one does. */
 Test(permit, a_replacement_may_have_the_old_tickets_subject)
 {

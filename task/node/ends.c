@@ -372,6 +372,12 @@ void notices_answered(struct notices *s, const struct msg_task_notice_ans *m, ms
         notices_refused(s, x, now);
 }
 
+void notices_unheard(struct notices *s, const struct msg_task_notice_ans *m)
+{
+    if (notices_sent(s, m->id, m->no) != NULL)
+        back(s, map_get_ptr(&s->by_id, m->id));
+}
+
 void notices_lost(struct notices *s, peer_no peer)
 {
     all_back(s, peer, -1);

@@ -129,6 +129,8 @@ void notices_over(struct notices *s, const struct notice *x, bool never, struct 
 /* Takes a router's answer. */
 void notices_answered(struct notices *s, const struct msg_task_notice_ans *m, msec_t now,
                       struct buf *log);
+/* The router's answer cannot be written down now: it is said again as soon as that is possible. */
+void notices_unheard(struct notices *s, const struct msg_task_notice_ans *m);
 /* Holds: it cannot be taken now. */
 void notices_refused(struct notices *s, const struct notice *x, msec_t now);
 /* The link to a router is gone: what was sent there waits again. */

@@ -233,14 +233,18 @@ void tasktab_notice_answered(struct tasktab *t, const struct msg_task_notice_ans
 {
     struct part *p = tasktab_part(t, m->part);
 
-    if (p == NULL || p->life != PART_OWNED || p->hold || t->hold)
+    if (p == NULL || p->life != PART_OWNED)
         return; /* said again, by whoever has the partition then */
+    p->due = t->now.ms; /* others may go */
+    if (p->hold || t->hold) {
+        notices_unheard(m->id >= RELAY_IDS ? &p->relays : &p->notices, m);
+        return;
+    }
     tasktab_clock(t, p);
     if (m->id >= RELAY_IDS)
         tasktab_chain_answered(p, m);
     else
         notices_answered(&p->notices, m, t->now.ms, &p->e.log);
-    p->due = t->now.ms; /* others may go */
 }
 
 /* ---- the operator's own service for waits --------------------------------------------------- */

@@ -211,6 +211,34 @@ Test(task_chains, into_another_partition_it_is_handed_over_until_that_has_it)
     cr_expect_eq(tasktab_part(t, 3)->relays.by_id.n, 0);
 }
 
+/* Also a refusal: whoever may take it now is not asked ten seconds later. */
+Test(task_chains, a_hand_over_whose_answer_met_a_hold_is_said_again_at_its_end)
+{
+    struct msg_task_notice m;
+    struct taken_row k;
+
+    for (int all = 0; all < 2; all++) {
+        begin();
+        (void)put_then(then_of(9, "1", none));
+        k = take_one("q");
+        cr_expect_eq(ack_with(&k, "7"), CODE_DONE);
+        turn();
+        m = *handed();
+        all ? tasktab_hold(t, true) : tasktab_part_hold(t, 3, true);
+        answer_hand(&m, all ? CODE_SAME : CODE_FULL, all ? 77 : 0);
+        pass(10);
+        cr_expect_null(handed());
+        all ? tasktab_hold(t, false) : tasktab_part_hold(t, 3, false);
+        cr_expect_eq(tasktab_idle_ms(t, now), 0);
+        turn();
+        cr_assert_not_null(handed());
+        answer_hand(&m, CODE_SAME, 77);
+        cr_expect(look(k.no).then == CHAIN_BEGUN && look(k.no).then_no == 77);
+        end();
+        setup();
+    }
+}
+
 Test(task_chains, one_that_is_refused_for_ever_is_a_chain_that_failed)
 {
     struct taken_row k;

@@ -18,7 +18,8 @@
 
 #define SPAN(text) ((struct call_span){ (text), sizeof(text) - 1 })
 #define KEY_ROOM   64
-#define ROOM       (TASK_NAME_MAX + KEY_ROOM + 32)
+#define ROOM       (2 * TASK_NAME_MAX + KEY_ROOM + 32)
+#define NAME_HASH  8 /* bytes of a hash in a call's name */
 
 #define TURN_LABEL    "segq-turn"
 #define TURN_LATER_MS 5000  /* the pool is full, or its node away */
@@ -37,6 +38,7 @@ struct turn {
     char plain[CONTACT_PLAIN_MAX];
     struct web_push push; /* if it is pushed */
     bool is_pushed, by_other;
+    bool looked; /* NOW, pushed: its subscription has not ended, as far as is known */
     char queue[TASK_NAME_MAX + 1]; /* queue of its call */
     const char *why; /* reason why nobody is called; NULL: its call is made */
 };
@@ -258,27 +260,96 @@ static void turn_pack(struct tasking *t, struct turn *x)
         x->why = "there is no memory";
 }
 
-/* The digest is the key's: what was sealed anew, or is said at another time, is the same word. */
-static void turn_fill(struct task_call *c, const char *queue, const struct msg_turn *m)
+/* Name of the call that pushes SOON. It is of this subscription: who has subscribed again since is told. */
+static void soon_name(const struct router *r, const struct turn *x, char name[TASK_NAME_MAX + 1])
 {
+    const uint8_t *key = x->by_other ? r->keys.other_contact : r->keys.contact;
+    uint8_t of[crypto_generichash_BYTES_MIN];
+    crypto_generichash_state h;
+    int n = snprintf(name, TASK_NAME_MAX + 1, "turn %" PRIu64 "-%" PRIu32 " ", x->m->seg, x->m->number);
+
+    crypto_generichash_init(&h, key, CONTACT_KEY_BYTES, sizeof(of));
+    crypto_generichash_update(&h, (const uint8_t *)x->push.host, strlen(x->push.host) + 1);
+    crypto_generichash_update(&h, (const uint8_t *)x->push.path, strlen(x->push.path));
+    crypto_generichash_final(&h, of, sizeof(of));
+    sodium_bin2hex(name + n, TASK_NAME_MAX + 1 - (size_t)n, of, NAME_HASH);
+}
+
+/* The digest is the key's: what was sealed anew, or is said at another time, is the same word. */
+static void turn_fill(struct task_call *c, const struct turn *x)
+{
+    const struct msg_turn *m = x->m;
     struct slice form = call_bytes(c, (struct slice){ (char *)c->t->form.data, c->t->form.len }), key;
     struct ask *a = &c->v[0];
-    char text[KEY_ROOM];
+    char text[KEY_ROOM], name[TASK_NAME_MAX + 1] = "";
 
+    static_assert(sizeof("turn 18446744073709551615-4294967295 ") + 2 * NAME_HASH <= TASK_NAME_MAX, "it is a name");
+    if (x->is_pushed && m->word == TURN_SOON)
+        soon_name(c->t->r, x, name);
     key.p = text;
     key.n = (size_t)snprintf(text, sizeof(text), "turn %" PRIu64 "-%" PRIu32 " %s", m->seg, m->number,
                              m->word == TURN_NOW ? "now" : "soon"); /* blanks: no client's key has one */
     key = call_bytes(c, key);
     a->kind = ASK_PUT;
-    a->queue = c->queue = (struct slice){ call_copy(c, queue), strlen(queue) };
+    a->queue = c->queue = (struct slice){ call_copy(c, x->queue), strlen(x->queue) };
     a->repeats = true;
     a->is_call = true;
     a->put = (struct task_put){
-        .queue = c->queue.p, .key1 = "", .key2 = "", .name = "", .group = "", .own = { .labels = TURN_LABEL },
+        .queue = c->queue.p, .key1 = "", .key2 = "", .name = call_copy(c, name), .group = "",
+        .own = { .labels = TURN_LABEL },
         .key = { (uint32_t)key.n, (const uint8_t *)key.p },
         .body = { (uint32_t)form.n, (const uint8_t *)form.p },
         .digest = submit_digest(key, true),
     };
+}
+
+static void turn_begin(struct router *r, const struct notice_of *to, struct turn *x);
+
+/* Did the push service say that there is no such subscription any more? */
+static bool has_ended(const struct msg_task_get_ans *a)
+{
+    const struct attempt_row *last = a->n_history > 0 ? &a->history[a->n_history - 1] : NULL;
+
+    return a->state == TASK_DEAD && last != NULL && last->end == ATTEMPT_STATUS &&
+           (last->number == 404 || last->number == 410);
+}
+
+/* Where nothing is known of it, it is called. */
+static void turn_looked(struct task_call *c, const struct msg *m)
+{
+    struct msg_turn now;
+    struct turn x = { .m = &now, .looked = true };
+
+    memcpy(&now, c->turn.p, sizeof(now));
+    now.sealed = (const uint8_t *)c->turn.p + sizeof(now);
+    if (m != NULL && c->v[0].code == CODE_DONE && has_ended(&m->task_get_ans)) {
+        c->t->counts.turns_ended++;
+        turn_say(c->t->r, &c->notice, true, 0);
+        return;
+    }
+    turn_begin(c->t->r, &c->notice, &x);
+}
+
+/* Was the subscription told SOON, and had it ended by then? */
+static void turn_look(struct tasking *t, const struct notice_of *to, const struct turn *x)
+{
+    struct task_call *c = call_new(t, NULL, 1, sizeof(*x->m) + x->m->n_sealed + ROOM, 0, turn_looked);
+    struct msg_turn m = *x->m;
+    struct ask *a;
+    char name[TASK_NAME_MAX + 1];
+
+    if (c == NULL)
+        return; /* said again */
+    soon_name(t->r, x, name);
+    a = &c->v[0];
+    c->notice = *to;
+    c->turn = call_bytes(c, (struct slice){ (char *)&m, sizeof(m) });
+    (void)call_bytes(c, (struct slice){ (char *)(uintptr_t)m.sealed, m.n_sealed }); /* right behind it */
+    a->kind = ASK_GET;
+    a->queue = c->queue = (struct slice){ call_copy(c, x->queue), strlen(x->queue) };
+    a->repeats = true;
+    a->get = (struct msg_task_get){ .queue = c->queue.p, .name = call_copy(c, name) };
+    call_begin(c);
 }
 
 /* The call is under way, or why it is not is said. */
@@ -295,6 +366,10 @@ static void turn_tell(struct tasking *t, const struct notice_of *to, struct turn
         turn_say(t->r, to, false, PUSH_AGAIN_MS);
         return;
     }
+    if (x->why == NULL && x->is_pushed && x->m->word == TURN_NOW && !x->looked) {
+        turn_look(t, to, x);
+        return;
+    }
     if (x->why == NULL)
         turn_pack(t, x);
     if (x->why != NULL) {
@@ -305,24 +380,30 @@ static void turn_tell(struct tasking *t, const struct notice_of *to, struct turn
     if (c == NULL)
         return; /* said again */
     c->notice = *to;
-    turn_fill(c, x->queue, x->m);
+    turn_fill(c, x);
     if (x->is_pushed)
         c->v[0].put.own.ttl_ms = 1 + 1000 * (uint64_t)push_for_s(t->r, x->m);
     call_begin(c);
+}
+
+static void turn_begin(struct router *r, const struct notice_of *to, struct turn *x)
+{
+    struct route_owner o;
+
+    if (r->tasking == NULL || routes_owner(r->routes, x->m->seg, &o) < 0 || o.queue == NULL ||
+        o.queue->map.turn_queue[0] == '\0') {
+        turn_failed(r, to, "", "the queue tells nobody", TURN_NONE_MS);
+        return;
+    }
+    x->q = &o.queue->map;
+    turn_tell(r->tasking, to, x);
+    explicit_bzero(x, sizeof(*x));
 }
 
 void turn_heard(struct router *r, node_no node, const struct msg_turn *m)
 {
     struct notice_of to = { node, m->word, m->seg, m->number };
     struct turn x = { .m = m };
-    struct route_owner o;
 
-    if (r->tasking == NULL || routes_owner(r->routes, m->seg, &o) < 0 || o.queue == NULL ||
-        o.queue->map.turn_queue[0] == '\0') {
-        turn_failed(r, &to, "", "the queue tells nobody", TURN_NONE_MS);
-        return;
-    }
-    x.q = &o.queue->map;
-    turn_tell(r->tasking, &to, &x);
-    explicit_bzero(&x, sizeof(x));
+    turn_begin(r, &to, &x);
 }

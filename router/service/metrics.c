@@ -103,6 +103,8 @@ static const struct metric_row task_rows[] = {
     TASKS("turns_failed_total", COUNTER, turns_failed, "Calls for them that no task node took, to be made again"),
     TASKS("turns_no_way_total", COUNTER, turns_no_way,
           "Of people whose push service is not called (any more): tries, each 30 s as long as their tickets live"),
+    TASKS("turns_ended_total", COUNTER, turns_ended,
+          "People let in who were not called, since their push service had said that the subscription has ended"),
     TASKS("left_total", COUNTER, left, "Calls in line whose clients closed their connection"),
     TASKS("maps_total", COUNTER, maps, "Maps of pools applied"),
     TASKS("frames_total", COUNTER, frames, "Frames sent to task nodes"),

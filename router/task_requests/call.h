@@ -138,6 +138,7 @@ struct task_call {
     struct watch *watch;    /* ref: GET: who watches it; NULL: nobody */
     struct upload *upload;  /* ref: UPLOAD: likewise */
     struct notice_of notice; /* node 0: it is none */
+    struct slice turn;      /* GET: a word to somebody in line that waits for this (links/turn.c) */
     struct call_more *more; /* owned: what its own memory has no room for */
     struct msg_task_take next; /* SETTLE, TAKE of strays: taken once that is done; queue NULL: nothing */
     uint32_t place;         /* TAKE: of which pool of the queue; 0: its own (tasking.h) */

@@ -51,6 +51,7 @@ struct tasking_counts { /* ever */
     uint64_t tenants, waits_over; /* requests of tenants, let in; calls that were answered 504 */
     uint64_t turns, turns_failed; /* words to people in line that a task node has; that it did not take; */
     uint64_t turns_no_way;        /* for which there is nobody to be called */
+    uint64_t turns_ended;         /* whose subscription had ended */
     uint64_t notices; /* ends of tasks that another queue has taken */
     uint64_t chained; /* next tasks of chains, handed over */
     uint64_t left; /* calls whose clients went before they were answered */

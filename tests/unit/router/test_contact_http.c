@@ -77,16 +77,21 @@ Test(contact_http, what_the_node_says_is_told)
 }
 
 /* As the node says it; waits for the answer. */
-static void turn(const uint8_t *sealed, uint32_t n, int64_t at_ms)
+static void word(enum turn_word what, const uint8_t *sealed, uint32_t n, int64_t at_ms)
 {
     struct msg m = { .type = MSG_TURN };
     unsigned was = w.n_turns;
 
-    m.turn = (struct msg_turn){ .seg = 1, .number = 42, .word = TURN_NOW, .at_ms = at_ms,
+    m.turn = (struct msg_turn){ .seg = 1, .number = 42, .word = (uint8_t)what, .at_ms = at_ms,
                                 .until_ms = at_ms + 240000, .n_sealed = n, .sealed = sealed };
     send_msg(w.seg_ch, &m, 0);
     UNTIL(w.n_turns > was);
-    cr_expect(w.turn.seg == 1 && w.turn.number == 42 && w.turn.word == TURN_NOW);
+    cr_expect(w.turn.seg == 1 && w.turn.number == 42 && w.turn.word == what);
+}
+
+static void turn(const uint8_t *sealed, uint32_t n, int64_t at_ms)
+{
+    word(TURN_NOW, sealed, n, at_ms);
 }
 
 Test(contact_http, a_turn_is_one_call_however_often_it_is_said)
@@ -214,6 +219,37 @@ Test(contact_http, what_routers_were_to_push_is_not_posted_when_they_push_no_mor
     send_map(7, 8, QUEUE_OPEN, false);
     UNTIL(routes_version(w.r->routes) == 8);
     no_way("queue login: people are not told of their turn by push.example: turn_notice.push_contact was unset");
+}
+
+/* Its push service has said so when the turn came near. */
+Test(contact_http, a_subscription_that_had_ended_is_not_called_again)
+{
+    static const struct { uint32_t status; bool ended; } said[] = { { 404, true }, { 410, true }, { 413, false } };
+    static struct attempt_row last;
+    uint64_t ended = 0;
+
+    routers_push();
+    cr_assert_eq(put_contact(SUBSCRIPTION("push.example")), 204);
+    for (size_t i = 0; i < ARRAY_LEN(said); i++) {
+        node.n = 0;
+        word(TURN_SOON, w.contact_bytes, w.contact.n_sealed, 1700000000000);
+        cr_assert(w.turn.told && node.n == 1);
+        cr_expect_eq(strncmp(node.v[1].name, "turn 1-42 ", 10), 0);
+        node.v[1].state = TASK_DEAD;
+        last = (struct attempt_row){ .no = 1, .end = ATTEMPT_STATUS, .number = said[i].status, .reason = { 0 } };
+        node.as.n_history = 1;
+        node.as.history = &last;
+        turn(w.contact_bytes, w.contact.n_sealed, 1700000000000);
+        cr_expect(w.turn.told);
+        cr_expect_eq(node.n, said[i].ended ? 1 : 2, "%u", said[i].status);
+        ended += said[i].ended;
+        cr_expect_eq(w.r->tasking->counts.turns_ended, ended);
+    }
+    last.number = 410;
+    cr_assert_eq(put_contact(SUBSCRIPTION("push.example/new")), 204, "who has subscribed again");
+    turn(w.contact_bytes, w.contact.n_sealed, 1700000000000);
+    cr_expect(w.turn.told);
+    cr_expect_eq(w.r->tasking->counts.turns_ended, ended);
 }
 
 /* Joins and polls come between. */

@@ -46,8 +46,15 @@
 
   const say = (method, body) => fetch('/v1/tickets/' + token + '/contact', { method, body }).then(r => { if (!r.ok) throw 0; });
 
+  /* What the worker needs to say that the browser has renewed the subscription: it sees no localStorage. */
+  async function note(push_key) {
+    const c = await caches.open('segq:push'), scope = new URL(root, location).href;
+    await (push_key ? c.put(scope, new Response(JSON.stringify({ token, push_key }))) : c.delete(scope));
+  }
+
   /* With its worker the subscription ends, too. */
   async function forget() {
+    await note();
     const r = await navigator.serviceWorker.getRegistration(root);
     if (r) await r.unregister();
   }
@@ -58,7 +65,7 @@
     $('pushed').textContent = '';
     try {
       if (is) await say('DELETE').then(forget);
-      else await say('PUT', JSON.stringify({ contact: await subscribe(), push_key: key }));
+      else await say('PUT', JSON.stringify({ contact: await subscribe(), push_key: key })).then(() => note(key));
       keep(!is && token);
       show(!is);
       $('live').textContent = is ? '' : on;

@@ -523,7 +523,7 @@ static void worker(struct router *r, struct httpd_req *req, struct asked *x)
     buf_append(&r->ans.body, script.p, script.n);
     r->ans.status = 200;
     r->ans.type = "text/javascript";
-    buf_str(&r->ans.headers, "Cache-Control: public, max-age=60\r\nContent-Security-Policy: default-src 'none'\r\n");
+    buf_str(&r->ans.headers, "Cache-Control: public, max-age=60\r\nContent-Security-Policy: default-src 'none'; connect-src 'self'\r\n");
     router_answer(r, req);
 }
 

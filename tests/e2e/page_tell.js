@@ -68,9 +68,17 @@ async function button() {
   await shows('and whatever is sent', 'null', ['It is your turn', title, back]);
   await shows('or what the sender says', '{"title":"Concert","body":"Come","url":"https://shop.example/?t=1"}', ['Concert', 'Come', 'https://shop.example/?t=1']);
 
+  // the browser renews it while no page is open
   await page.close();
+  await worker.evaluate(async endpoint => {
+    const e = new ExtendableEvent('pushsubscriptionchange');
+    e.newSubscription = { toJSON: () => ({ endpoint, keys: { p256dh: 'p', auth: 'a' } }) };
+    e.waitUntil = p => { self.renewed = p; };
+    dispatchEvent(e);
+    await self.renewed;
+  }, ENDPOINT + 'new');
   await k.release(1);
-  await claimUntil('the endpoint gets the subscription when the turn has come', () => turns().some(t => t.contact.endpoint === ENDPOINT));
+  await claimUntil('the endpoint gets the renewed subscription when the turn has come', () => turns().some(t => t.contact.endpoint === ENDPOINT + 'new'));
   claim('no errors, no policy broken', c.wrong.length === 0, c.wrong.join('; '));
   await c.close();
 }

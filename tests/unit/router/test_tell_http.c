@@ -53,7 +53,7 @@ Test(tell_http, a_page_has_what_its_queue_names_and_no_more)
     cr_assert_eq(ask("GET", "/q/login", ""), 200);
     cr_expect(has("data-key=\"" KEY "\"") && has("worker-src 'self'") && !has("id=\"tell\""));
     cr_assert_eq(ask("GET", "/q/login/worker.js", ""), 200);
-    cr_expect(has("\r\nContent-Type: text/javascript") && has("showNotification"));
+    cr_expect(has("\r\nContent-Type: text/javascript") && has("showNotification") && has("connect-src 'self'"));
     w.push_contact = "mailto:ops@example.org";
     page_has(NULL, TURN_FIELD_NONE);
     cr_assert_eq(ask("GET", "/q/login", ""), 200);

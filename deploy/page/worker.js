@@ -1,6 +1,6 @@
-/* worker.js: shows a message of Web Push while no page is open, and leads back to it; and tells the router
- * of another subscription. Its words are in its
- * address (tell.js); what is sent may have others: {"type", "title", "body", "url"}, all of which may be missing. */
+/* worker.js: shows a message of Web Push while no page is open, and leads back to it; tells the router of another
+ * subscription. Its words are in its address (tell.js); what is sent may have others: {"type", "title", "body", "url"},
+ * all of which may be missing. */
 'use strict';
 const words = new URL(location).searchParams;
 

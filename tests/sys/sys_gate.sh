@@ -89,6 +89,7 @@ programs() { # gate
         "/q/login?return=/shop%3Fa%3D1 /q/login?return=/shop%3Fa%3D1 401 pass_invalid"
     check_eq "$1: so is one that asks for a file" \
         "$(ACCEPT='Accept: */*' ask -o /dev/null -w '%{http_code} %{content_type}' /app.js)" "401 application/problem+json"
+    check_eq "$1: and that it is for a bearer, once" "$(told www-authenticate)" 'Bearer realm="segq"'
     check "$1: when to ask again" test "$(told retry-after)" -gt 0
     check_eq "$1: and that nobody keeps this" "$(told cache-control)" no-store
     check_eq "$1: POST, PUT, a script that wants HTML, one that says nothing" \

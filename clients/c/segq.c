@@ -24,6 +24,7 @@
 #define PROOF_MAX   2304
 #define PROOFS      3 /* in a row, at most: the first may lack a nonce */
 #define WHY_MAX     64
+#define NUMBER_MAX  40 /* two numbers and a dash */
 #define PASS_MAX    4096
 #define WORST_MS    30000
 #define TIMEOUT_MS  10000
@@ -53,7 +54,7 @@ struct segq {
     int proves, proofs; /* the key is proved next; refusals that it had to mend, since the last ticket */
     struct curl_slist proof_line; /* before `headers`, of a join */
     char nonce[NONCE_MAX], proof[PROOF_MAX];
-    char token[TOKEN_MAX], device[DEVICE_MAX], why[WHY_MAX], pass[PASS_MAX];
+    char token[TOKEN_MAX], device[DEVICE_MAX], why[WHY_MAX], pass[PASS_MAX], name[NUMBER_MAX];
     char answer[BODY_MAX + 1];
     size_t n_answer;
 };
@@ -505,6 +506,7 @@ static void on_ticket(struct segq *s, const char *json)
     char state[16];
 
     text_of(json, "token", s->token, sizeof(s->token));
+    text_of(json, "ticket", s->name, sizeof(s->name));
     s->proofs = 0;
     if (s->state == SEGQ_LEAVING) { /* of a join: now there is something to give back */
         s->tries = 0;
@@ -534,6 +536,8 @@ static void on_problem(struct segq *s, const char *json, long status, int64_t wa
 
     text_of(json, "code", code, sizeof(code));
     text_of(json, "reason", reason, sizeof(reason));
+    if (member(json, "ticket") != NULL)
+        text_of(json, "ticket", s->name, sizeof(s->name));
     if (status == 429 || status >= 500 || code[0] == '\0')
         failed(s, number_of(json, "poll_after_ms", wait_ms)); /* without a code it is nobody of ours who answers */
     else if (strcmp(code, "ticket_gone") == 0)
@@ -784,7 +788,7 @@ static int init(struct segq *s, const struct segq_options *o)
     s->timeout_ms = o->timeout_ms > 0 ? o->timeout_ms : TIMEOUT_MS;
     s->random = (uint64_t)now_ms() * 2654435761u ^ (uint64_t)(uintptr_t)s ^ 88172645463325252u;
     s->ticket = (struct segq_ticket) { s->token, 0, 0, -1, s->pass, 0, s->why, 0,
-                                      s->device };
+                                      s->device, s->name };
     s->multi = curl_multi_init();
     s->easy = curl_easy_init();
     s->headers = curl_slist_append(NULL, "Content-Type: application/json");

@@ -81,6 +81,8 @@ struct segq_ticket { /* as last heard; valid until the next segq_poll() */
                             is kept; without one there is none yet, and we go on trying */
     const char *device;  /* the cookie of a queue with `bind: device`, the only one that is kept:
                             save it with the token. "" = none */
+    const char *name;    /* "17-123": what operators know it by, for those who ask for help; also of
+                            SEGQ_REFUSED other_device. "" = not known */
 };
 
 /* Copies what it is given. NULL: no memory, no router or queue in the options, or a device that is none. */

@@ -77,7 +77,7 @@ static void answer(int s, const char *says)
     sscanf(says, "%d %63s %63s", &status, word, nonce);
     snprintf(body, sizeof(body), "%s", status == 204 ? "" : place);
     if (status >= 300)
-        snprintf(body, sizeof(body), "{\"code\":\"%s\"}", word);
+        snprintf(body, sizeof(body), "{\"code\":\"%s\",\"ticket\":\"17-123\"}", word);
     else if (word[0] != '\0')
         snprintf(more, sizeof(more), "Set-Cookie: segq_device_q=%s; Path=/\r\n", word);
     if (nonce[0] != '\0')
@@ -279,6 +279,7 @@ static void another_key_has_no_part_in_the_place(void)
     begin_play(&p, says, "T");
     claim(ask(p.s, &p.r, ROUNDS) == SEGQ_REFUSED, "it ends", methods(&p.r));
     same(segq_ticket(p.s)->why, "other_device");
+    same(segq_ticket(p.s)->name, "17-123");
     same(methods(&p.r), "GET POST! POST!");
     end_play(&p);
 }

@@ -25,9 +25,11 @@ PAUSED = {"news_by_events", "news_by_polls", "resume", "stream_cut", "stream_mut
           "device_refused", "places", "places_kept", "places_claim"}
 # `bind` of a row's line.
 BINDS = {"device": "device", "device_key": "key", "device_refused": "key"}
+# What else its line has.
+LINES = {"challenge": {"challenge": {"mode": "on", "cost": "1024"}}}
 # One of these goes first, alone: a virtual machine that has just begun keeps no times.
 FIRST = ("submit_and_wait", "join_open")
-LONG = {"task_events", "work_progress", "burst_503", "place_of_call", "stream_of_call", "work_again", "stream_mute", "work_extends", "work_slow_router", "slow_body", "clock_ahead", "clock_behind"}
+LONG = {"challenge", "task_events", "work_progress", "burst_503", "place_of_call", "stream_of_call", "work_again", "stream_mute", "work_extends", "work_slow_router", "slow_body", "clock_ahead", "clock_behind"}
 
 # Rows whose leases and answers are timed against their tasks: a machine that is too slow for these breaks them.
 TIMED = {"work_extends", "work_lost", "work_progress", "work_slow_router", "slow_body"}
@@ -330,6 +332,33 @@ def row_refused_joins(r):
     asked = len(r.proxy.asked)
     r.raises("a closed queue", lambda: c.ask("wait_pass", queue=r.queue), kind="api", status=403, code="queue_closed")
     r.claim(len(r.proxy.asked) == asked + 1, "it asks again although it is refused")
+
+
+def row_challenge(r):
+    late = []
+
+    def first_is_late(p, q, c):
+        if late or not q.header("segq-challenge"):
+            return p.pass_on(q, c)
+        late.append(q.header("segq-challenge"))
+        return problem(403, "challenge_expired")(p, q, c)
+    r.proxy.rule("POST", r"/tickets$", first_is_late, times=9)
+    c = r.client()
+    r.claim(c.ask("wait_pass", 90, queue=r.queue)["pass"], "it gets its pass")
+    joins = r.proxy.those("POST", r"/tickets$")
+    said = [q.header("segq-challenge") for q in joins]
+    r.claim(len(said) == 4 and said[0] is None and said[2] is None, f"it asks without an answer first: {len(said)} joins")
+    r.claim(None not in (said[1], said[3]) and said[1] != said[3], "it says the same answer again")
+    r.claim(len({q.header("Idempotency-Key") for q in joins}) == 1, "joins with several keys")
+    r.claim(not any(q.header("segq-challenge") for q in r.proxy.asked if q.method == "GET"), "polls have an answer")
+    with_check = Proxy(r.proxy.url)
+    with_check.rule("POST", r"/tickets$", problem(428, "challenge_required", verify=True), times=9)
+    try:
+        other = r.client(routers=[with_check.url])
+        r.raises("the site's own check", lambda: other.ask("wait_pass", queue=r.queue), kind="api", status=428, code="challenge_required")
+        r.claim(with_check.count("POST", r"/tickets$") == 1, "it asks again, without a token")
+    finally:
+        with_check.close()
 
 
 def row_lost_join(r):

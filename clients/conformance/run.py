@@ -308,7 +308,7 @@ def play(cluster, client, name, argv, wall, parts, shared=None, meeting=None):
 
 def prepare(cluster, todo):
     """A line of people for each row of [(client, name, part)] that needs one; all routers know it."""
-    lines = [(f"{c}-{n}", n in rows.PAUSED, {"bind": rows.BINDS[n]} if n in rows.BINDS else {}) for c, n, part in todo if part in ("people", "events", "keys", "gate", "alone")]
+    lines = [(f"{c}-{n}", n in rows.PAUSED, {"bind": rows.BINDS[n]} if n in rows.BINDS else rows.LINES.get(n, {})) for c, n, part in todo if part in ("people", "events", "keys", "gate", "alone")]
 
     def make(line):
         cluster.operate("PUT", f"/v1/admin/queues/{line[0]}", {

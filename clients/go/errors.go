@@ -15,7 +15,7 @@ var (
 	ErrForbidden      = errors.New("segq: not allowed")                        // 403: Detail says why
 	ErrNotFound       = errors.New("segq: not found")                          // 404: Code says what
 	ErrConflict       = errors.New("segq: conflict")                           // 409
-	ErrChallenge      = errors.New("segq: the join costs some work")           // 428: solve Challenge
+	ErrChallenge      = errors.New("segq: the join costs some work")           // 428: Line does it; with Verify a token is asked for
 	ErrTooFast        = errors.New("segq: too many requests")                  // 429
 	ErrUnavailable    = errors.New("segq: try again later")                    // 5xx: nothing was done
 	ErrOutcomeUnknown = errors.New("segq: it may have been done")              // 503 outcome_unknown

@@ -100,7 +100,7 @@ func (l *Line) Trouble() string {
 	return l.trouble
 }
 
-// Enter takes the place, or finds it again. ErrForbidden, ErrNotFound: it cannot join.
+// Enter takes the place, or finds it again, and works for it where joins cost work. ErrForbidden, ErrNotFound: it cannot join.
 func (l *Line) Enter(ctx context.Context) (*Ticket, error) {
 	if l.token() != "" {
 		return l.Poll(ctx)
@@ -116,7 +116,7 @@ func (l *Line) Enter(ctx context.Context) (*Ticket, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l.ask(ctx, &ask{method: "POST", path: "/v1/queues/" + esc(l.Queue) + "/tickets", body: body,
+	return l.join(ctx, &ask{method: "POST", path: "/v1/queues/" + esc(l.Queue) + "/tickets", body: body,
 		header: http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {l.key}}})
 }
 

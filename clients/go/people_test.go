@@ -1,6 +1,9 @@
 package segq
 
 import (
+	"context"
+	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -91,5 +94,45 @@ func TestTroubleIsTold(t *testing.T) {
 		}
 	case <-time.After(5 * time.Second):
 		t.Error("it waits on")
+	}
+}
+
+// The vectors of RFC 7914, section 11.
+func TestPBKDF2(t *testing.T) {
+	is(t, "one round", hex.EncodeToString(pbkdf2([]byte("passwd"), []byte("salt"), 1)),
+		"55ac046e56e3089fec1691c22544b605f94185216dde0465e68b9d57c20dacbc")
+	is(t, "many", hex.EncodeToString(pbkdf2([]byte("Password"), []byte("NaCl"), 80000)),
+		"4ddcd8f60b98be21830cee5ef22701f9641a4418d04c0414aeff08876b34ab56")
+}
+
+func TestAJoinThatCostsWork(t *testing.T) {
+	const asks = `{"status":428,"code":"challenge_required","challenge":{"signature":"s","parameters":{"cost":2,"keyLength":32,"nonce":"00","salt":"01","keyPrefix":%q}}}`
+	prefix := hex.EncodeToString(pbkdf2([]byte{0, 0, 0, 0, 9}, []byte{1}, 2)[:16])
+	says := []http.HandlerFunc{answers(428, fmt.Sprintf(asks, prefix)), answers(403, `{"status":403,"code":"challenge_expired"}`),
+		answers(428, fmt.Sprintf(asks, prefix)), answers(201, admitted)}
+	f, c := newFake(t, func(w http.ResponseWriter, r *http.Request) {
+		says[0](w, r)
+		says = says[1:]
+	})
+	if got, err := c.WaitForPass(ctx, "login", nil); err != nil || got.Pass != "P" {
+		t.Fatalf("%v %v", got, err)
+	}
+	for i, q := range f.all() {
+		said, _ := base64.StdEncoding.DecodeString(q.Header.Get("segq-challenge"))
+		is(t, "the answer", strings.Contains(string(said), `"counter":9`), i%2 == 1)
+		is(t, "the key", q.Header.Get("Idempotency-Key"), f.all()[0].Header.Get("Idempotency-Key"))
+	}
+	for _, unfit := range []string{`{"status":428,"code":"challenge_required","verify":true}`, `{"status":428,"challenge":{"parameters":{}}}`} {
+		_, c = newFake(t, answers(428, unfit))
+		if _, err := c.WaitForPass(ctx, "login", nil); !errors.Is(err, ErrChallenge) {
+			t.Errorf("%s: %v", unfit, err)
+		}
+	}
+	never := fmt.Sprintf(asks, strings.Repeat("ff", 16))
+	_, c = newFake(t, answers(428, never))
+	brief, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	defer cancel()
+	if _, err := c.WaitForPass(brief, "login", nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
 	}
 }

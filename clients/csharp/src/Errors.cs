@@ -186,7 +186,8 @@ namespace Segq
         internal ConflictException(Said s) : base(s) { }
     }
 
-    /// <summary>428: the join costs some work (Problem has the challenge; docs/challenge.md).</summary>
+    /// <summary>428: the join costs some work; Line does it. Where the site's own check is asked for ("verify") it is
+    /// for who joins (docs/challenge.md).</summary>
     public sealed class ChallengeRequiredException : ApiException
     {
         internal ChallengeRequiredException(Said s) : base(s) { }

@@ -124,6 +124,7 @@ namespace Segq
         private const double QuietS = 90; // a router says the place anew sooner, or after the told interval
         private const double DeafS = 60;  // then it tries to listen again
         private const int Proofs = 2;     // of a request, at most: the first may lack a nonce
+        private const int Challenges = 4; // of a join, at most
 
         private static readonly Regex ItsCookie = new Regex(@"(^|, ?)(segq_device_[^\s=;,]+=[A-Za-z0-9_.-]+)");
 
@@ -161,7 +162,7 @@ namespace Segq
         /// <summary>"", "offline", "busy".</summary>
         public string Trouble { get; private set; }
 
-        /// <summary>Takes the place, or finds it again.</summary>
+        /// <summary>Takes the place, or finds it again, and works for it where joins cost work.</summary>
         public Task<Ticket> JoinAsync(CancellationToken cancel = default(CancellationToken))
         {
             return JoinAsync(new Caller(), cancel);
@@ -241,10 +242,43 @@ namespace Segq
             return "/v1/tickets/" + Routers.Enc(Token ?? "");
         }
 
-        private Task<Ticket> JoinAsync(Caller caller, CancellationToken cancel)
+        private async Task<Ticket> JoinAsync(Caller caller, CancellationToken cancel)
         {
+            string answer = null;
             if (Token != null)
-                return AskedAsync(Ask.People("GET", Path()), caller, cancel);
+                return await AskedAsync(Ask.People("GET", Path()), caller, cancel).ConfigureAwait(false);
+            for (int left = Challenges; ; left--)
+            {
+                ApiException why;
+                try
+                {
+                    return await JoinAsync(answer, caller, cancel).ConfigureAwait(false);
+                }
+                catch (ApiException e) when (left > 0 && (Asks(e) != null || (e is ForbiddenException && e.Code.StartsWith("challenge_", StringComparison.Ordinal))))
+                {
+                    why = e;
+                }
+                if (Asks(why) == null)
+                {
+                    answer = null; // slept over, or from another network
+                    continue;
+                }
+                answer = await Task.Run(() => Challenge.Answer(Asks(why), cancel), cancel).ConfigureAwait(false);
+                if (answer == null)
+                    throw why;
+            }
+        }
+
+        /// <summary>The challenge of a 428; null: it is none, or the site's own check is asked for.</summary>
+        private static Dictionary<string, object> Asks(ApiException e)
+        {
+            object challenge;
+            return e is ChallengeRequiredException && e.Problem.TryGetValue("challenge", out challenge)
+                ? challenge as Dictionary<string, object> : null;
+        }
+
+        private Task<Ticket> JoinAsync(string answer, Caller caller, CancellationToken cancel)
+        {
             var body = new Dictionary<string, object>();
             foreach (var m in new[] { Tuple.Create("client", options.Client), Tuple.Create("subject", options.Subject),
                                       Tuple.Create("lane", options.Lane), Tuple.Create("claim", options.Claim) })
@@ -252,6 +286,8 @@ namespace Segq
                     body[m.Item1] = m.Item2;
             var q = Ask.People("POST", "/v1/queues/" + Routers.Enc(queue) + "/tickets")
                 .With("Content-Type", "application/json").With("Idempotency-Key", key);
+            if (answer != null)
+                q.With("segq-challenge", answer);
             q.Body = Json.Bytes(body);
             return AskedAsync(q, caller, cancel);
         }

@@ -70,7 +70,8 @@ public abstract class ApiException extends SegqException {
         Conflict(Said s) { super(s); }
     }
 
-    /** 428: the join costs some work ({@code problem()} has the challenge; docs/challenge.md). */
+    /** 428: the join costs some work; {@link Line} does it. Where the site's own check is asked for ({@code verify}) it is
+     *  for who joins (docs/challenge.md). */
     public static final class ChallengeRequired extends ApiException {
         ChallengeRequired(Said s) { super(s); }
     }

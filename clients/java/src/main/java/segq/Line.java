@@ -2,6 +2,7 @@ package segq;
 
 import java.security.KeyPair;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.UUID;
@@ -19,6 +20,7 @@ public final class Line {
     private static final long QUIET_MS = 90_000; // a router says the place anew sooner, or after the told interval
     private static final long DEAF_MS = 60_000;  // then it tries to listen again
     private static final int PROOFS = 2;         // of a request, at most: the first may lack a nonce
+    private static final int CHALLENGES = 4;     // of a join, at most
     private static final Pattern DEVICE = Pattern.compile("segq_device_[^\\s=;,]+=[\\w.-]+"); // the one cookie that is kept
 
     private final Http http;
@@ -125,13 +127,9 @@ public final class Line {
         return trouble;
     }
 
-    /** Takes the place, or finds it again. */
+    /** Takes the place, or finds it again, and works for it where joins cost work. */
     public CompletableFuture<Ticket> join() {
-        if (token != null)
-            return poll();
-        byte[] text = Json.bytes(body);
-        String path = "/v1/queues/" + Http.enc(queue) + "/tickets";
-        return asked("POST", path, text, "Content-Type", "application/json", "Idempotency-Key", key);
+        return token != null ? poll() : joined(CHALLENGES, "Content-Type", "application/json", "Idempotency-Key", key);
     }
 
     /** Asks once; also tells segq that somebody still waits. TicketGone: it is over. */
@@ -183,6 +181,40 @@ public final class Line {
         if (device != null)
             h.put("Cookie", device);
         return h;
+    }
+
+    /** more: its headers, the answer to a challenge at their end, if there is one. */
+    private Doing<Ticket> joined(int left, String... more) {
+        Doing<Ticket> d = new Doing<>(), asked = asked("POST", "/v1/queues/" + Http.enc(queue) + "/tickets", Json.bytes(body), more);
+        String[] plain = Arrays.copyOf(more, 4);
+        d.under(asked);
+        asked.whenComplete((t, e) -> {
+            Throwable why = e == null ? null : Doing.bare(e);
+            if (e == null)
+                d.complete(t);
+            else if (left > 0 && why instanceof ApiException.ChallengeRequired a && a.problem().get("challenge") instanceof Map)
+                http.executor().execute(() -> work(d, a, left, plain));
+            else if (left > 0 && why instanceof ApiException.Forbidden a && a.code().startsWith("challenge_"))
+                d.as(joined(left - 1, plain)); // slept over, or from another network
+            else
+                d.fail(e);
+        });
+        return d;
+    }
+
+    private void work(Doing<Ticket> d, ApiException asks, int left, String... plain) {
+        try {
+            String answer = Challenge.answer(Json.object(asks.problem().get("challenge")), d::isDone);
+            String[] more = Arrays.copyOf(plain, plain.length + 2);
+            more[plain.length] = "segq-challenge";
+            more[plain.length + 1] = answer;
+            if (answer == null)
+                d.fail(asks);
+            else
+                d.as(joined(left - 1, more));
+        } catch (Throwable t) {
+            d.fail(t);
+        }
     }
 
     private Doing<Ticket> asked(String method, String path, byte[] body, String... more) {

@@ -954,21 +954,21 @@ def row_work_extends(r):
     r.claim(any(e["what"] == "extended" for e in work.events), "nobody heard of it")
 
 
-def row_work_slow_router(r):
+def row_work_slow_router(r):  # long leases: those of 3 s lapsed on a loaded machine
     doors, slow = [r.proxy, Proxy(r.cluster.routers[1])], []
 
     def late(p, q, c):  # the first one that is asked to extend
         if b'"extend"' in q.body:
             slow or slow.append(p)
-            time.sleep(0.9 if slow[0] is p else 0)
+            time.sleep(1.8 if slow[0] is p else 0)
         return p.pass_on(q, c)
     try:
         for p in doors:
             p.rule("POST", r"/(settle|extend)$", late, times=999)
         queues = [f"{r.queue}/{q}" for q in "abcd"]
-        r.client(routers=[p.url for p in doors]).begin("work", queues=queues, lease_s=3, concurrency=4)  # of 2 s, ones lapsed on a loaded machine
-        tasks = [r.submit({"ms": 5000, "result": 1}, queue=q) for q in queues]
-        done(r, tasks)
+        r.client(routers=[p.url for p in doors]).begin("work", queues=queues, lease_s=8, concurrency=4)
+        tasks = [r.submit({"ms": 9000, "result": 1}, queue=q) for q in queues]
+        done(r, tasks, 40)
         r.claim(slow, "nobody extends")
         r.claim([r.task(t)["attempts"] for t in tasks] == [1] * 4, f"attempts: {[r.task(t)['attempts'] for t in tasks]}")
     finally:

@@ -267,12 +267,13 @@ static void small_send_buffers(void)
             cr_assert_eq(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)), 0);
 }
 
-/* A record takes it 2.7 s at 6 kB/s: the kernel takes it in pieces meanwhile. */
-Test(httpd_tls, who_takes_a_record_in_pieces_is_no_dead_reader)
+/* 0: it is not given up; else the longest turn in ms: amid one of a second nobody takes anything. */
+static int64_t given_up_amid(void)
 {
     static char b[4096];
     struct client c;
-    int64_t t0, taken = 0;
+    int64_t t0, past = 0, taken = 0, longest = 1;
+    uint64_t closed;
 
     begin((struct httpd_opts){ .body_ms = 1000, .max_output_bytes = 1 << 20 });
     small_send_buffers();
@@ -282,7 +283,8 @@ Test(httpd_tls, who_takes_a_record_in_pieces_is_no_dead_reader)
     UNTIL(shake(&c) == 1);
     ask(&c, GET("/big"));
     t0 = now_ms();
-    for (int64_t past = 0; past < 4000; past = now_ms() - t0) {
+    while (past < 4000) {
+        int64_t was = past;
         ssize_t n = 1;
 
         while (n > 0 && taken < past * 6) { /* also behind a pause of ours */
@@ -290,11 +292,24 @@ Test(httpd_tls, who_takes_a_record_in_pieces_is_no_dead_reader)
             taken += n > 0 ? n : 0;
         }
         ev_turn(w.ev, false);
+        past = now_ms() - t0;
+        longest = past - was > longest ? past - was : longest;
     }
-    cr_expect_eq(httpd_counts(w.h)->closed_slow_reader, 0);
+    closed = httpd_counts(w.h)->closed_slow_reader;
     UNTIL(httpd_counts(w.h)->closed_slow_reader == 1);
     client_close(&c);
     end();
+    return closed > 0 ? longest : 0;
+}
+
+/* A record takes it 2.7 s at 6 kB/s: the kernel takes it in pieces meanwhile. */
+Test(httpd_tls, who_takes_a_record_in_pieces_is_no_dead_reader)
+{
+    int64_t turn_ms = given_up_amid();
+
+    for (int i = 0; i < 9 && turn_ms > 300; i++) /* the machine stood still: that says nothing */
+        turn_ms = given_up_amid();
+    cr_expect_eq(turn_ms, 0);
 }
 
 /* A record is larger than the room that is left, so that the socket says nothing of the rest. */
@@ -447,7 +462,7 @@ Test(httpd_tls, half_a_handshake_ends_after_the_time_of_a_head)
     begin((struct httpd_opts){ .head_ms = 100 });
     fd = dial();
     cr_assert_eq(send(fd, "\x16\x03\x01\x02", 4, 0), 4);
-    UNTIL(httpd_counts(w.h)->tls_now == 1);
+    UNTIL(httpd_counts(w.h)->tls_now == 1 || httpd_counts(w.h)->tls_failed == 1); /* in one turn, if it was stopped */
     UNTIL(ended(fd, &g));
     cr_assert_eq(httpd_counts(w.h)->tls_failed, 1);
     cr_assert_eq(httpd_counts(w.h)->tls_now, 0);

@@ -17,6 +17,8 @@
 #include "common/base/failpoint.h"
 #include "common/base/file.h"
 
+#define ROOM_STEP (1u << 20)
+
 struct disk_posix {
     struct disk d;
     int dir;  /* owned */
@@ -222,6 +224,23 @@ int disk_posix_open(struct disk **out, const char *dir, const char *points, bool
     }
     *out = &p->d;
     return 0;
+}
+
+bool disk_room(struct disk *d, int h, uint64_t end, uint64_t *allocated, bool *starved)
+{
+    uint64_t wide = (end + ROOM_STEP - 1) / ROOM_STEP * ROOM_STEP;
+
+    if (end <= *allocated)
+        return true;
+    if (*starved)
+        return false;
+    if (d->ops->allocate(d, h, wide) >= 0)
+        *allocated = wide;
+    else if (d->ops->allocate(d, h, end) >= 0)
+        *allocated = end;
+    else
+        *starved = true;
+    return end <= *allocated;
 }
 
 /* ---- names ---- */

@@ -43,6 +43,10 @@ struct disk {
     const struct disk_ops *ops;
 };
 
+/* Allocates a file's bytes up to `end`, by the MiB where there is room for that: *allocated of them are. False:
+ * *starved, and the disk is not asked again while that stands. */
+bool disk_room(struct disk *d, int h, uint64_t end, uint64_t *allocated, bool *starved);
+
 /* The folder `dir` of this machine, made (one level) if `make`. points: static, the name of
  * its failpoints (POINTS.write, POINTS.sync). 0 or SQ_ESYS, SQ_ENOMEM. */
 SQ_CHECK int disk_posix_open(struct disk **out, const char *dir, const char *points, bool make,

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define ROOM_STEP  (1u << 20)
 #define KEEP_BYTES (4u << 20) /* beyond what it began with */
 
 int jout_init(struct jout *o, size_t longest)
@@ -106,19 +105,7 @@ int jout_bytes(struct journal *j, struct jout *o, const uint8_t *p, size_t n, st
 
 bool jout_room(struct journal *j, struct jout *o, uint64_t end)
 {
-    uint64_t wide = (end + ROOM_STEP - 1) / ROOM_STEP * ROOM_STEP;
-
-    if (end <= o->allocated)
-        return true;
-    if (j->starved)
-        return false;
-    if (j->disk->ops->allocate(j->disk, o->h, wide) >= 0)
-        o->allocated = wide;
-    else if (j->disk->ops->allocate(j->disk, o->h, end) >= 0)
-        o->allocated = end;
-    else
-        j->starved = true;
-    return end <= o->allocated;
+    return disk_room(j->disk, o->h, end, &o->allocated, &j->starved);
 }
 
 int jout_write(struct journal *j, struct jout *o, enum jgroup_kind kind, struct err *e)

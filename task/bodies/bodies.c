@@ -11,7 +11,6 @@
 #include "task/bodies/body_files.h"
 
 #define LOG_MODULE "bodies"
-#define ROOM_STEP  (1u << 20)
 #define COPIES_A_TURN (4u << 20) /* bytes that a turn may have when one more is copied */
 #define KEEP_BYTES (4u << 20) /* the memory of a rare huge turn goes */
 
@@ -221,23 +220,6 @@ void bodies_drop(struct bodies *b, uint64_t ref)
 
 /* ---- a turn ------------------------------------------------------------------------ */
 
-static bool has_room(struct bodies *b, uint64_t end)
-{
-    uint64_t wide = (end + ROOM_STEP - 1) / ROOM_STEP * ROOM_STEP;
-
-    if (end <= b->allocated)
-        return true;
-    if (b->starved)
-        return false;
-    if (b->disk->ops->allocate(b->disk, b->now->h, wide) >= 0)
-        b->allocated = wide;
-    else if (b->disk->ops->allocate(b->disk, b->now->h, end) >= 0)
-        b->allocated = end;
-    else
-        b->starved = true;
-    return end <= b->allocated;
-}
-
 static int begin_file(struct bodies *b)
 {
     int rc;
@@ -270,7 +252,8 @@ int bodies_put(struct bodies *b, const uint8_t *p, uint32_t n, uint64_t *ref)
     if (rc < 0)
         return rc;
     at = b->now->end + b->out.len;
-    if (at + body_len(n) > BODY_END_MAX || !has_room(b, at + body_len(n))) {
+    if (at + body_len(n) > BODY_END_MAX ||
+        !disk_room(b->disk, b->now->h, at + body_len(n), &b->allocated, &b->starved)) {
         b->c.full++;
         return SQ_EFULL;
     }

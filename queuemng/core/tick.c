@@ -50,6 +50,7 @@ static void lane_rates(struct mlane *l)
     if (l->release_per_s < 0.001)
         l->release_per_s = 0;
     l->joined_before = joined;
+    l->let_in = l->released - l->released_before;
     l->released_before = l->released;
 }
 

@@ -2,6 +2,7 @@
 #include "queuemng/core/view.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "queuemng/chain/move.h"
@@ -70,6 +71,13 @@ void mng_each_queue(const struct mng *m, mng_each_fn fn, void *ctx)
     }
 }
 
+/* Smoothed, but never more than may go in now, unless the last second saw it: a rate that was
+ * lowered, or is 0, shows at once. */
+static double shown_rate(const struct mlane *l)
+{
+    return fmin(l->release_per_s, fmax((double)l->let_in, l->recovering ? 0 : l->q->allowed_per_s));
+}
+
 static void lane_view(const struct mlane *l, mng_each_fn fn, void *ctx)
 {
     struct mng_lane_view v = { .queue = l->q->id,
@@ -85,7 +93,7 @@ static void lane_view(const struct mlane *l, mng_each_fn fn, void *ctx)
                                .left = l->left + l->gone_left,
                                .expired = l->expired + l->gone_expired,
                                .no_shows = l->no_shows + l->gone_no_shows,
-                               .rate_per_s = l->release_per_s,
+                               .rate_per_s = shown_rate(l),
                                .eta_per_s = eta_told_rate(&l->eta),
                                .n_segs = l->segs.n,
                                .n_away = l->n_away,

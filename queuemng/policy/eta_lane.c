@@ -148,7 +148,7 @@ void eta_second(struct eta_lane *e, const struct eta_in *in)
         (e->reason != ETA_AS_TOLD && in->now_ms >= e->reason_until_ms))
         e->reason = ETA_AS_TOLD;
     allow(e, in);
-    if (in->waiting != 0 && in->waiting >= in->released) {
+    if (!in->held && in->waiting != 0 && in->waiting >= in->released) {
         measure(e, in);
         tell(e, in);
     }

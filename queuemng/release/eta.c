@@ -83,6 +83,16 @@ static uint64_t growth(uint64_t *before, uint64_t now)
     return n;
 }
 
+#define HELD_S 3 /* seconds without anybody: a rebuild lets people in by fits and starts */
+
+/* A rebuild lets in whose turn it surely is, and then nobody until it ends. */
+static void hold(struct mlane *l, struct eta_in *in)
+{
+    in->held = l->recovering && in->waiting != 0;
+    l->held_s = in->held && in->released == 0 ? l->held_s + 1 : 0;
+    in->stopped |= l->held_s >= HELD_S;
+}
+
 static void probe(struct mlane *l, msec_t now_ms)
 {
     const struct mseg *last = NULL;
@@ -111,6 +121,7 @@ void lane_eta(const struct mng *m, struct mlane *l)
                                 (q->def.mode != MODE_SLOTS && q->allowed_per_s <= 0));
     if (first)
         in.gone = in.released = 0;
+    hold(l, &in);
     eta_second(&l->eta, &in);
     probe(l, m->now_ms);
 }

@@ -113,8 +113,10 @@ struct mlane {
     double came_peak; /* in a tick, lately */
     msec_t sampled_ms;
     double join_per_s, release_per_s;
+    uint64_t let_in;  /* in the last second */
     struct eta_lane eta;
     uint64_t eta_released, eta_gone; /* at its last look */
+    uint32_t held_s;    /* seconds in a row in which a rebuild let nobody in */
     struct pace pace;   /* pace as last sent; */
     uint64_t soon;      /* and places whose turn comes soon */
     msec_t told_ms;     /* until then somebody may stay away, as he was told */

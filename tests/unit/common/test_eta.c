@@ -383,3 +383,51 @@ Test(eta, reason_changes_with_its_order)
     cr_expect_str_eq(routes_queue(r->routes, "q", 1)->stats.limited_by, "reject");
     mr_free(r);
 }
+
+/* The next ones have gone for good, so nobody is let in until the rebuild ends: that was told as a rate
+ * of nearly nothing, hours and then days. */
+Test(eta, a_rebuild_promises_nobody_days)
+{
+    struct mr *r = mr_new("held");
+    struct mng_lane_view v;
+    unsigned unknown = 0;
+
+    r->crowd = r->may_lose = true;
+    mr_put_queue(r, "{\"name\": \"q\", \"release_per_s\": 5, \"segment_capacity\": 4000, \"merge\": false, "
+                    "\"poll_max\": \"5s\", \"idle\": {\"game\": \"40s\", \"mobile\": \"40s\", \"browser\": \"40s\"}}");
+    mr_run(r, 500);
+    mr_join(r, 400);
+    mr_play(r, 5000);
+    for (uint32_t i = 20; i < 60; i++)
+        r->ticket[i].left = true;
+    for (int i = 0; i < MR_NODES; i++)
+        mr_lose(r, i);
+    for (unsigned s = 0; s < 70; s++) {
+        mr_play(r, 1000);
+        v = last_of(r);
+        unknown += v.eta_reason != NULL && strcmp(v.eta_reason, "stopped") == 0;
+        cr_expect_lt(v.eta_last_s, 1.5 * (double)v.waiting / 5 + 10, "after %u s: %g s for %llu", s, v.eta_last_s,
+                     (unsigned long long)v.waiting);
+    }
+    cr_expect_gt(unknown, 20, "%u s", unknown);
+    cr_expect_eq(v.n_away, 0);
+    cr_expect_gt(v.eta_last_s, 0);
+    mr_free(r);
+}
+
+/* What was let in a moment ago is no contradiction to what may go in now. */
+Test(eta, a_lower_rate_is_shown_within_two_seconds)
+{
+    struct mr *r = mr_new("shown");
+
+    r->crowd = true;
+    mr_put_queue(r, QUEUE);
+    mr_run(r, 500);
+    mr_join(r, 900);
+    mr_run(r, 5000);
+    cr_expect_float_eq(last_of(r).rate_per_s, 50, 5, "%g", last_of(r).rate_per_s);
+    mr_order(r, MNG_REJECT);
+    mr_run(r, 2100);
+    cr_expect_eq(last_of(r).rate_per_s, 0, "%g", last_of(r).rate_per_s);
+    mr_free(r);
+}

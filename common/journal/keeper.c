@@ -27,9 +27,10 @@ struct keeper {
     struct err snap_err;
     bool holding;
     bool failed; /* the last flush */
+    bool full;   /* no room for one thing more; those that are there have theirs */
     uint64_t promised; /* things */
     msec_t promised_ms;
-    uint64_t refused, taken_back;
+    uint64_t refused, refused_before, taken_back;
 };
 
 /* ---- life ------------------------------------------------------------------------ */
@@ -133,6 +134,18 @@ int keeper_open(struct keeper *k, const struct journal_replay *r, struct err *e)
 
 /* ---- a turn ---------------------------------------------------------------------- */
 
+static void mind_room(struct keeper *k, bool full)
+{
+    if (k->full == full)
+        return;
+    k->full = full;
+    if (full)
+        log_error("event=journal_full dir=%s why=\"no room for what is new\" effect=\"it is refused; what is "
+                  "there goes on\"", k->dir);
+    else
+        log_info("event=journal_has_room dir=%s", k->dir);
+}
+
 bool keeper_reserve(struct keeper *k, uint64_t n)
 {
     if (k == NULL)
@@ -143,6 +156,29 @@ bool keeper_reserve(struct keeper *k, uint64_t n)
     }
     k->promised += n;
     return true;
+}
+
+/* Once a second, if something was refused since, or while there was no room: nobody may ask for long then. */
+static void look_for_room(struct keeper *k)
+{
+    bool room;
+
+    if (k->holding || (!k->full && k->refused == k->refused_before))
+        return;
+    k->refused_before = k->refused;
+    room = journal_reserve(k->j, k->o.thing_bytes);
+    if (room)
+        journal_give_back(k->j, k->o.thing_bytes);
+    mind_room(k, !room);
+}
+
+void keeper_warn(const struct keeper *k, struct buf *b)
+{
+    if (k == NULL || (!k->holding && !k->full))
+        return;
+    buf_printf(b, "%s%s: nothing new is accepted; %s", b->len > 0 ? "; " : "",
+               k->holding ? "its journal cannot be written" : "no room on the disk of its journal",
+               k->holding ? "what is there stands still" : "what is there goes on");
 }
 
 static void hold(struct keeper *k, bool on, const char *why)
@@ -260,8 +296,10 @@ bool keeper_tick(struct keeper *k, msec_t now_ms)
 
     if (journal_tick(k->j, now_ms, &e) < 0)
         hold(k, true, e.text);
-    if (due)
+    if (due) {
         k->promised_ms = now_ms;
+        look_for_room(k);
+    }
     return due;
 }
 
@@ -295,5 +333,6 @@ void keeper_count(const struct keeper *k, struct keeper_counts *n)
     n->refused = k->refused;
     n->taken_back = k->taken_back;
     n->holding = k->holding;
+    n->no_room = k->full;
     n->room_bytes = room_bytes(k);
 }

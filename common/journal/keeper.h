@@ -31,6 +31,7 @@ struct keeper_counts {
     uint64_t refused;    /* things for which there was no room */
     uint64_t taken_back; /* turns whose answers were not sent */
     uint64_t holding;    /* now */
+    uint64_t no_room;    /* now, for what is new */
     uint64_t recovered;  /* things, at the start: the caller's */
     uint64_t room_bytes; /* free on its file system; 0: not known */
 };
@@ -55,6 +56,8 @@ SQ_CHECK bool keeper_flush(struct keeper *k);
 /* The same after a turn that could not be written for another reason. Always false. */
 bool keeper_fails(struct keeper *k, const char *why);
 bool keeper_holds(const struct keeper *k);
+/* Appends what is wrong with it now, after "; " if there is something; nothing: it is well. NULL: nothing. */
+void keeper_warn(const struct keeper *k, struct buf *b);
 /* Replays the journal into a new state. < 0: it cannot be read: the process must end. */
 SQ_CHECK int keeper_again(struct keeper *k, const struct journal_replay *r, struct err *e);
 
@@ -93,6 +96,7 @@ void keeper_count(const struct keeper *k, struct keeper_counts *n); /* NULL: all
     ROW("journal_replayed_records", GAUGE, file.replay_records, "Read at the start"),          \
     ROW("journal_taken_back_turns_total", COUNTER, taken_back, "Turns not answered"),          \
     ROW("journal_holding", GAUGE, holding, "1 while nothing new can be kept"),                 \
+    ROW("journal_no_room", GAUGE, no_room, "1 while its disk has no room for anything new"),   \
     ROW("journal_room_bytes", GAUGE, room_bytes, "Free on its file system; 0 without one")
 
 #endif

@@ -21,6 +21,8 @@
 static void warn(const struct node *n, struct buf *b)
 {
     rpc_warn(n->rpc, b);
+    if (n->kind->warn != NULL)
+        n->kind->warn(n->ctx, b);
     if (prog_refused()[0] != '\0')
         buf_printf(b, "%sthe last reload was refused: %s", b->len > 0 ? "; " : "", prog_refused());
 }
@@ -33,6 +35,8 @@ static bool is_healthy(void *ctx, struct buf *why)
         buf_str(why, "stopping");
     else
         rpc_warn(n->rpc, why);
+    if (!n->stopping && n->kind->warn != NULL)
+        n->kind->warn(n->ctx, why);
     return !n->stopping;
 }
 

@@ -97,6 +97,8 @@ struct node_kind {
     enum rpc_role role;
     unsigned peers; /* roles that may dial it: 1u << RPC_ROUTER ... */
     void (*metrics)(void *ctx, struct buf *b);
+    /* Appends to warnings, after "; " if there are some; NULL: it has none. */
+    void (*warn)(void *ctx, struct buf *b);
     /* Each: from the loop; ctx: of node_open(). */
     void (*up)(void *ctx, struct node_peer *p, const char *name);
     /* Good, and allowed from that peer; what it points to lives during the call. */

@@ -254,6 +254,12 @@ void seg_journal_tick(struct seg_journal *j, msec_t now_ms)
         keeper_snap_sliced(j->k, segtab_snapshot(j->tab, begin, SLICE_BLOCKS, on_snap, j));
 }
 
+void seg_journal_warn(const struct seg_journal *j, struct buf *b)
+{
+    if (j != NULL)
+        keeper_warn(j->k, b);
+}
+
 void seg_journal_count(const struct seg_journal *j, struct keeper_counts *n)
 {
     keeper_count(j != NULL ? j->k : NULL, n);

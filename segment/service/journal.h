@@ -32,6 +32,8 @@ void seg_journal_free(struct seg_journal *j);
 /* For segtab_opts. */
 void seg_journal_log(void *journal, const struct jrec *r);
 bool seg_journal_room(void *journal, uint64_t bytes);
+/* keeper_warn(); NULL: nothing. */
+void seg_journal_warn(const struct seg_journal *j, struct buf *b);
 /* Opens it, replays everything into a new table and lets it begin. */
 SQ_CHECK int seg_journal_recover(struct seg_journal *j, struct segtab *t,
                                  struct seg_now now, struct err *e);

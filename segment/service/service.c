@@ -352,10 +352,18 @@ static void on_down(void *service, const struct node_peer *p)
                                           .role = (uint8_t)p->role });
 }
 
+static void on_warn(void *service, struct buf *b)
+{
+    const struct seg_service *s = service;
+
+    seg_journal_warn(s->journal, b);
+}
+
 static const struct node_kind kind = {
     .role = RPC_SEGMENT,
     .peers = 1u << RPC_ROUTER | 1u << RPC_SEGMENT,
     .metrics = seg_metrics,
+    .warn = on_warn,
     .up = on_up,
     .msg = seg_msg,
     .down = on_down,

@@ -244,10 +244,18 @@ static void on_down(void *service, const struct node_peer *p)
     tasktab_down(((struct task_service *)service)->tab, p->no);
 }
 
+static void on_warn(void *ctx, struct buf *b)
+{
+    const struct task_service *s = ctx;
+
+    keeper_warn(s->keeper, b);
+}
+
 static const struct node_kind kind = {
     .role = RPC_TASK,
     .peers = 1u << RPC_ROUTER | 1u << RPC_TASK,
     .metrics = task_metrics,
+    .warn = on_warn,
     .up = on_up,
     .msg = on_msg,
     .down = on_down,

@@ -182,7 +182,8 @@ CASES = {
     "SegqJournalHolding": one("segq_segment_journal_holding", S, flat(1), flat(0)),
     "SegqJournalSnapshots": one("segq_segment_journal_snapshot_failures_total", S, grows(1),
                                 flat(2)),
-    "SegqDiskSoonFull": (disk(300 << 20), disk(900 << 20)),
+    "SegqDiskFull": one("segq_segment_journal_no_room", S, flat(1), flat(0)),
+    "SegqDiskSoonFull": (disk(0), disk(900 << 20)), # nothing is less, too
     "SegqNodeFull": (pair("segq_segment_tickets", S, 95, "segq_segment_max_tickets", 100),
                      pair("segq_segment_tickets", S, 80, "segq_segment_max_tickets", 100)),
     "SegqPassesFail": one("segq_segment_passes_failed_total", S, grows(1), flat(1)),

@@ -3,6 +3,7 @@
 #include "tests/lib/jrig.h"
 
 #include "common/journal/format.h"
+#include "common/journal/keeper.h"
 #include "tests/lib/sim/disk.c" /* unit programs link no simulation */
 
 static const enum journal_mode modes[] = { JOURNAL_OS, JOURNAL_FSYNC };
@@ -408,4 +409,50 @@ Test(journal_faults, thousands_of_lives)
 
     for (; at < end; at++)
         live_by_chance(at);
+}
+
+static const char *warned_of(const struct keeper *k)
+{
+    static char text[300];
+    struct buf b;
+
+    buf_init(&b);
+    keeper_warn(k, &b);
+    snprintf(text, sizeof(text), "%.*s", (int)b.len, (const char *)b.data);
+    buf_fini(&b);
+    return text;
+}
+
+/* Joins were refused for as long as the disk was full, and neither log, warning nor figure said so: what
+ * is there went on with the room that it had reserved, so no write failed. */
+Test(journal_faults, a_disk_without_room_for_what_is_new_is_told)
+{
+    struct simdisk *disk = simdisk_new(5);
+    struct keeper_opts o = { .parent = "sim", .node = "t1", .mode = JOURNAL_OS, .format = 1,
+                             .disk = simdisk_disk(disk), .thing_bytes = 128 };
+    struct keeper_counts n;
+    struct keeper *k;
+    struct err e = { 0 };
+
+    cr_assert_eq(keeper_new(&k, &o, &e), 0);
+    cr_assert_eq(keeper_open(k, &(struct journal_replay){ 0 }, &e), 0, "%s", e.text);
+    simdisk_set_room(disk, 1 << 20);
+    while (keeper_reserve(k, 1))
+        ;
+    cr_assert(keeper_tick(k, 1000));
+    cr_expect_str_eq(warned_of(k), "no room on the disk of its journal: nothing new is accepted; what is "
+                                   "there goes on");
+    keeper_count(k, &n);
+    cr_expect_eq(n.no_room, 1);
+    cr_expect_eq(n.holding, 0);
+    cr_assert(keeper_tick(k, 2000));
+    cr_expect_str_neq(warned_of(k), "", "nobody asked meanwhile");
+    simdisk_set_room(disk, 8 << 20);
+    cr_assert(keeper_tick(k, 3000));
+    cr_expect_str_eq(warned_of(k), "");
+    keeper_count(k, &n);
+    cr_expect_eq(n.no_room, 0);
+    cr_expect(keeper_reserve(k, 1));
+    keeper_free(k);
+    simdisk_free(disk);
 }

@@ -140,7 +140,7 @@ static void tell_load(struct node *n, msec_t now_ms)
     struct msg m = { .type = MSG_LOAD,
                      .load = { .cpu_permille = f.cpu_permille, .rss_bytes = f.rss_bytes,
                                .started_ms = f.started_ms, .version = f.version,
-                               .late_us = (uint32_t)n->late_ms * 1000 } };
+                               .late_us = (uint32_t)n->late_ms * 1000, .wall_ms = ev_wall_ms(n->ev) } };
 
     n->late_ms = 0;
     buf_init(&warning);

@@ -318,7 +318,25 @@ static uint64_t key_of(enum rpc_role role, const char *name)
     return h;
 }
 
-void loads_note(struct loads *l, enum rpc_role role, const char *name, msec_t now_ms,
+/* A router's own clock says when a pass ends, a segment node's when its pre-queue is over: a wrong one was met
+ * by people first. */
+static void note_clock(struct load_seen *x, int64_t wall_ms)
+{
+    int64_t ahead_ms = x->load.wall_ms - wall_ms, off_ms = ahead_ms < 0 ? -ahead_ms : ahead_ms;
+    unsigned was = x->off;
+    size_t n = strlen(x->warning);
+
+    x->off = x->load.wall_ms == 0 || off_ms < CLOCK_OFF_MS ? 0 : was < CLOCK_SURE ? was + 1 : was;
+    if (x->off == CLOCK_SURE)
+        snprintf(x->warning + n, sizeof(x->warning) - n, "%sits clock is %lld s %s this manager's: set both (NTP)",
+                 n > 0 ? "; " : "", (long long)(off_ms / 1000), ahead_ms < 0 ? "behind" : "ahead of");
+    if (x->off == CLOCK_SURE && was < CLOCK_SURE)
+        log_warn("event=clock_off node=%s ahead_ms=%lld", x->name, (long long)ahead_ms);
+    else if (x->off == 0 && was == CLOCK_SURE)
+        log_info("event=clock_right node=%s ahead_ms=%lld", x->name, (long long)ahead_ms);
+}
+
+void loads_note(struct loads *l, enum rpc_role role, const char *name, msec_t now_ms, int64_t wall_ms,
                 const struct msg_load *m)
 {
     uint64_t key = key_of(role, name);
@@ -338,6 +356,20 @@ void loads_note(struct loads *l, enum rpc_role role, const char *name, msec_t no
     x->load = *m;
     x->load.version = x->version;
     x->load.warning = x->warning;
+    note_clock(x, wall_ms);
+}
+
+size_t loads_clocks_off(const struct loads *l, msec_t now_ms)
+{
+    uint64_t key, val;
+    size_t n = 0;
+
+    for (size_t i = 0; (i = map_next(&l->by_name, i, &key, &val)) != 0;) {
+        const struct load_seen *x = (const struct load_seen *)(uintptr_t)val;
+
+        n += x->off == CLOCK_SURE && now_ms - x->at_ms < LOAD_STALE_MS;
+    }
+    return n;
 }
 
 const struct load_seen *loads_of(const struct loads *l, enum rpc_role role, const char *name,

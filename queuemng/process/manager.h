@@ -41,12 +41,15 @@
  * most of them are not one peer's. */
 
 #define LOAD_STALE_MS 10000 /* older ones are not shown */
+#define CLOCK_OFF_MS  5000  /* a clock so far from ours is wrong, or ours is */
+#define CLOCK_SURE    2     /* words in a row: one may have been late on its way */
 
 struct load_seen {
     enum rpc_role role;
     char name[NAME_MAX_LEN + 1];
-    char version[LOAD_VERSION_MAX + 1], warning[LOAD_WARNING_MAX + 1];
+    char version[LOAD_VERSION_MAX + 1], warning[LOAD_WARNING_MAX + 100]; /* with ours, of its clock */
     msec_t at_ms;
+    unsigned off; /* words in a row by which its clock is off, up to CLOCK_SURE */
     struct msg_load load; /* texts of it are those above */
 };
 
@@ -56,9 +59,11 @@ struct loads {
 
 void loads_init(struct loads *l);
 void loads_fini(struct loads *l);
-/* Without memory it is not noted. */
-void loads_note(struct loads *l, enum rpc_role role, const char *name, msec_t now_ms,
+/* wall_ms: our own clock. Without memory it is not noted. */
+void loads_note(struct loads *l, enum rpc_role role, const char *name, msec_t now_ms, int64_t wall_ms,
                 const struct msg_load *m);
+/* Processes whose clock is off, for CLOCK_SURE words. */
+size_t loads_clocks_off(const struct loads *l, msec_t now_ms);
 /* NULL: it has said nothing lately. */
 const struct load_seen *loads_of(const struct loads *l, enum rpc_role role, const char *name,
                                  msec_t now_ms);

@@ -457,6 +457,9 @@ void mng_metrics(void *ctx, struct buf *b)
     metrics_value(b, "segq_manager_tokens_refused", METRIC_GAUGE,
                   "1: admin_tokens_file was refused when it was read again; the tokens of before are used",
                   s->tokens_wrong[0] != '\0');
+    metrics_value(b, "segq_manager_clocks_off", METRIC_GAUGE,
+                  "Routers and nodes whose wall clock is 5 s or more from this manager's",
+                  (double)loads_clocks_off(&s->loads, ev_now(s->ev)));
     for (size_t i = 0; i < ARRAY_LEN(of_each); i++)
         metrics_each(b, of_each[i].rows, of_each[i].n, of_each[i].each, s, of_each[i].labels);
     held_page(b, s->mng);

@@ -170,7 +170,8 @@ static bool is_for_operators(struct mng_service *s, struct rpc_chan *ch, const s
     bool is_task = rpc_chan_peer(ch)->role == RPC_TASK;
 
     if (m->type == MSG_LOAD)
-        loads_note(&s->loads, rpc_chan_peer(ch)->role, node, ev_now(s->ev), &m->load);
+        loads_note(&s->loads, rpc_chan_peer(ch)->role, node, ev_now(s->ev), ev_wall_ms(s->ev),
+                   &m->load);
     else if (m->type == MSG_WHY_ANS && rpc_chan_peer(ch)->role == RPC_SEGMENT)
         mng_trace_answer(s, node, &m->why_ans);
     else if (m->type == MSG_TASK_DO_ANS && is_task)

@@ -304,7 +304,8 @@ static void on_load(void *arg)
     struct buf warning;
     struct msg out = { .type = MSG_LOAD,
                        .load = { .cpu_permille = f.cpu_permille, .rss_bytes = f.rss_bytes,
-                                 .started_ms = f.started_ms, .version = f.version } };
+                                 .started_ms = f.started_ms, .version = f.version,
+                                 .wall_ms = ev_wall_ms(r->ev) } };
 
     histo_join(&all, &r->poll_us);
     histo_join(&all, &r->leave_us);

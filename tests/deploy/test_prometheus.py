@@ -195,6 +195,7 @@ CASES = {
     "SegqChangesUnwritten": one("segq_manager_audit_unwritten", M, flat(2), flat(0)),
     "SegqDirectoryPartial": one("segq_segment_directory_complete", S, flat(0), flat(1)),
     "SegqReloadRefused": one("segq_reload_refused", S, flat(1), flat(0)),
+    "SegqClocks": one("segq_manager_clocks_off", M, flat(1), flat(0)),
     "SegqUnknownQueues": one("segq_router_unknown_queues", R, flat(1), flat(0)),
     "SegqCertificateLapses": one("segq_admin_tls_certificate_lapses_timestamp_seconds", S,
                                  flat(13 * 86400), flat(20 * 86400)),

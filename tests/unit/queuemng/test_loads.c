@@ -12,7 +12,7 @@ Test(loads, are_kept_by_role_and_name_until_they_are_stale)
     struct loads l;
 
     loads_init(&l);
-    loads_note(&l, RPC_SEGMENT, "a", 1000, &m);
+    loads_note(&l, RPC_SEGMENT, "a", 1000, 0, &m);
     m.version = m.warning = "gone";
     cr_assert_not_null(loads_of(&l, RPC_SEGMENT, "a", 1000));
     cr_expect_eq(loads_of(&l, RPC_SEGMENT, "a", 1000)->load.cpu_permille, 370);
@@ -21,15 +21,46 @@ Test(loads, are_kept_by_role_and_name_until_they_are_stale)
     cr_expect_null(loads_of(&l, RPC_ROUTER, "a", 1000));
     cr_expect_null(loads_of(&l, RPC_SEGMENT, "b", 1000));
     m.cpu_permille = 5;
-    loads_note(&l, RPC_SEGMENT, "a", 3000, &m);
+    loads_note(&l, RPC_SEGMENT, "a", 3000, 0, &m);
     cr_expect_eq(loads_of(&l, RPC_SEGMENT, "a", 3000)->load.cpu_permille, 5, "the newest");
     cr_expect_not_null(loads_of(&l, RPC_SEGMENT, "a", 3000 + LOAD_STALE_MS - 1));
     cr_expect_null(loads_of(&l, RPC_SEGMENT, "a", 3000 + LOAD_STALE_MS));
-    loads_note(&l, RPC_ROUTER, "r", 9000, &m);
+    loads_note(&l, RPC_ROUTER, "r", 9000, 0, &m);
     for (unsigned i = 0; i < 3; i++)
         loads_tidy(&l, 3000 + LOAD_STALE_MS);
     cr_expect_eq(l.by_name.n, 1, "that of the router");
     cr_expect_not_null(loads_of(&l, RPC_ROUTER, "r", 9000));
+    loads_fini(&l);
+}
+
+/* One word may be late; an older release tells no clock. Nobody said a word of a router that was five
+ * minutes ahead: it refused every pass. */
+Test(loads, a_clock_that_is_off_is_told_after_two_words)
+{
+    struct msg_load m = { .version = "0.2.0", .warning = "a certificate ends", .wall_ms = 1300000 };
+    struct loads l;
+
+    loads_init(&l);
+    loads_note(&l, RPC_ROUTER, "r", 1000, 1000000, &m);
+    cr_expect_str_eq(loads_of(&l, RPC_ROUTER, "r", 1000)->warning, "a certificate ends");
+    cr_expect_eq(loads_clocks_off(&l, 1000), 0);
+    loads_note(&l, RPC_ROUTER, "r", 3000, 1000000, &m);
+    cr_expect_str_eq(loads_of(&l, RPC_ROUTER, "r", 3000)->warning,
+                     "a certificate ends; its clock is 300 s ahead of this manager's: set both (NTP)");
+    cr_expect_eq(loads_clocks_off(&l, 3000), 1);
+    cr_expect_eq(loads_clocks_off(&l, 3000 + LOAD_STALE_MS), 0, "who is gone has no clock");
+    m.warning = "";
+    m.wall_ms = 1000000 - CLOCK_OFF_MS;
+    loads_note(&l, RPC_ROUTER, "r", 5000, 1000000, &m);
+    cr_expect_str_eq(loads_of(&l, RPC_ROUTER, "r", 5000)->warning, "its clock is 5 s behind this manager's: set both (NTP)");
+    m.wall_ms++;
+    loads_note(&l, RPC_ROUTER, "r", 7000, 1000000, &m);
+    cr_expect_str_eq(loads_of(&l, RPC_ROUTER, "r", 7000)->warning, "");
+    cr_expect_eq(loads_clocks_off(&l, 7000), 0);
+    m.wall_ms = 0;
+    for (unsigned i = 0; i < 3; i++)
+        loads_note(&l, RPC_ROUTER, "old", 7000, 1000000, &m);
+    cr_expect_eq(loads_clocks_off(&l, 7000), 0);
     loads_fini(&l);
 }
 

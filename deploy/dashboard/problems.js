@@ -101,6 +101,7 @@ export function problemsOf(live, more = []) {
   if (live.audit_unwritten) v.push(problem('bad', 'audit', '', `${live.audit_unwritten} changes could not be written to the operators' log (disk full?)`, ALL));
   if (!live.routers.length) v.push(problem('bad', 'routers', '', 'No router is connected: nobody can join or poll', ALL));
   if (!live.nodes.some(n => n.up)) v.push(problem('bad', 'nodes', '', 'No segment node is connected: nobody can join', ALL));
+  else if (live.nodes.every(n => !n.up || n.draining)) v.push(problem('bad', 'nowhere', '', 'All segment nodes are being DRAINED: nothing moves, no segment opens, and joins are refused when the open ones are full. Use one again', ALL));
   for (const x of [...live.nodes, ...(live.tasks ? live.tasks.nodes : []), ...live.routers]) if (x.load && x.load.warning) v.push(problem('warn', 'warned', x.name, `${x.name}: ${x.load.warning}`));
   v.push(...live.nodes.map(nodeProblem), ...live.unusual.map(lostProblem), ...live.unusual.map(warnedQueue));
   for (const m of live.metrics) if (!m.ok) v.push(problem('warn', 'metric', m.name, `No reading of ${m.name}: ${m.why}`));

@@ -27,7 +27,7 @@ export const limitWords = by => LIMITS[by] || (metrics.has(by) ? 'the metric ' +
 
 export const inLine = x => x.waiting + x.returning; // of a queue, a lane, a segment
 export const people = n => n === 0 ? 'nobody' : n === 1 ? '1 person' : number(n) + ' people';
-export const things = (n, one) => `${number(n)} ${one}${n === 1 ? '' : 's'}`;
+export const things = (n, one) => `${number(n)} ${one}${n === 1 ? '' : one.endsWith('s') ? 'es' : 's'}`;
 export const wait = n => `${people(n)} ${n === 1 || n === 0 ? 'waits' : 'wait'}`;
 
 const MS = { ms: 1, s: 1000, m: 60000, h: 3600000, d: 86400000 };

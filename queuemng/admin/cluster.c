@@ -280,6 +280,10 @@ json_t *admin_queue_json(const struct mng_queue_view *q)
 
     if (j != NULL && q->push_none)
         admin_queue_warns(j, q->def);
+    if (j != NULL && q->opens_ms != 0)
+        (void)json_object_set_new(j, "opens_ms", json_integer(q->opens_ms));
+    if (j != NULL && q->closed_ms != 0)
+        (void)json_object_set_new(j, "closed_ms", json_integer(q->closed_ms));
     return j;
 }
 

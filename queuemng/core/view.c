@@ -47,6 +47,8 @@ void mng_each_queue(const struct mng *m, mng_each_fn fn, void *ctx)
                                     .allowed_per_s = q->allowed_per_s,
                                     .inside = slots_inside(m, q),
                                     .inside_flushed = slots_flushed(m, q),
+                                    .opens_ms = sched_holds(q) ? q->sched.opens_ms : 0,
+                                    .closed_ms = q->sched.phase == SCHED_OVER ? q->sched.closes_ms : 0,
                                     .granted = q->rel.granted,
                                     .flood = &q->flood,
                                     .suspects = q->suspects,

@@ -47,6 +47,7 @@ struct mng_queue_view {
     uint64_t inside;        /* people, at most */
     uint64_t inside_flushed; /* part of them released before the last flush */
     int64_t flushed_until_ms; /* wall clock: until then they count; 0: nobody does */
+    int64_t opens_ms, closed_ms; /* Unix ms; 0: it waits for no opening; it was not closed by the clock */
     uint64_t granted;       /* releases ever allowed (credits) */
     const struct flood *flood; /* joins, and whether they need a challenge */
     uint32_t suspects;         /* address prefixes, of each router */

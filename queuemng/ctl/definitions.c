@@ -14,6 +14,7 @@
 #include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl_view/task_view.h"
 #include "queuemng/ctl_view/text.h"
+#include "queuemng/policy/schedule.h"
 
 #define TASKS "/v1/admin/task-queues"
 #define PIN   (&def_kinds[DEF_PIN])
@@ -136,6 +137,30 @@ void definition_warns(const json_t *now)
     ctl_tell(now, "{?warning:warning: {warning}\n}");
 }
 
+/* Says when that is, if the change is of the clock: by our own one. */
+static void opening_show(const char *name, const json_t *now, const json_t *given)
+{
+    int64_t opens_ms = 0, closes_ms = 0, here_ms = (int64_t)time(NULL) * 1000;
+    struct buf b;
+    json_t *j;
+
+    if (json_object_get(given, "opens_at") == NULL && json_object_get(given, "closes_at") == NULL)
+        return;
+    if (schedule_parse(ctl_str(now, "opens_at"), &opens_ms) < 0)
+        opens_ms = 0;
+    if (schedule_parse(ctl_str(now, "closes_at"), &closes_ms) < 0)
+        closes_ms = 0;
+    j = json_pack("{s:s,s:I,s:I,s:I}", "queue", name, "opens_in_ms",
+                  (json_int_t)(opens_ms > here_ms ? opens_ms - here_ms : 0), "opened_ms",
+                  (json_int_t)(opens_ms != 0 && opens_ms <= here_ms ? here_ms - opens_ms : 0), "closed_ms",
+                  (json_int_t)(closes_ms != 0 && closes_ms <= here_ms ? here_ms - closes_ms : 0));
+    buf_init(&b);
+    view_opening(&b, j);
+    ctl_put_out(&b);
+    buf_fini(&b);
+    json_decref(j);
+}
+
 /* was: before it; NULL: there was none. */
 static int change(const struct ctl *c, const struct def_kind *kind, const json_t *was,
                   struct ctl_call call)
@@ -149,6 +174,8 @@ static int change(const struct ctl *c, const struct def_kind *kind, const json_t
     if (now != NULL) {
         rc = changed_show(kind, call.name, was, now, call.body);
         definition_warns(now);
+        if (kind == &def_kinds[DEF_QUEUE])
+            opening_show(call.name, now, call.body);
     }
     else if (rc == CTL_OK)
         rc = ctl_say_answer(c, &a, view_pretty);

@@ -272,6 +272,12 @@ SAYS_VIEW(view_drain,
           "ok: {?partitions+segments:{partitions+segments#} "
           "{?partitions:partition|segment}{?partitions+segments=1:|s}{?up:{?others: will move to other "
           "nodes; the node is empty when segqctl {?partitions:task list|status} says so| will stay: no "
-          "other node is up that takes {?partitions+segments=1:it|them}}| cannot "
+          "other node is up that takes {?partitions+segments=1:it|them}{?partitions:|; when the open segments are full, "
+          "joins are refused}}| cannot "
           "move now: the node is down since {silent_ms~}. Start it again; if it is gone for good: "
           "segqctl forget {name}}|it is empty and can be stopped}")
+
+SAYS_VIEW(view_opening,
+          "{?opens_in_ms:queue {queue}: the clock opens it in {opens_in_ms~}\n}"
+          "{?opened_ms:queue {queue}: opens_at was {opened_ms~} ago: the clock holds nobody back\n}"
+          "{?closed_ms:queue {queue}: closes_at was {closed_ms~} ago: nobody may join any more\n}")

@@ -49,6 +49,21 @@ static void drains(struct buf *b, const json_t *list)
                 "{+drain.again_in_ms:; tried again in {drain.again_in_ms:ms}}}\n}");
 }
 
+/* A drain of all of them ends nowhere. */
+static bool all_drained(const json_t *list)
+{
+    const json_t *n;
+    bool any = false;
+    size_t i;
+
+    json_array_foreach(list, i, n) {
+        if (ctl_is(n, "up") && !ctl_is(n, "draining"))
+            return false;
+        any = any || (ctl_is(n, "up") && ctl_is(n, "draining"));
+    }
+    return any;
+}
+
 /* A node takes its places by blocks: a few people hold some hundred of them. */
 static void nodes(struct buf *b, const json_t *list, const json_t *queues)
 {
@@ -69,6 +84,9 @@ static void nodes(struct buf *b, const json_t *list, const json_t *queues)
                        json_integer((json_int_t)people_on(queues, ctl_str(n, "name"))));
     table_put(b, &t, 0, "no segment nodes\n");
     drains(b, list);
+    if (all_drained(list))
+        buf_str(b, "warning: all segment nodes that are up are drained: nothing moves, no segment opens, and joins are "
+                   "refused when the open ones are full: segqctl undrain NODE\n");
 }
 
 static LIST_VIEW(routers, "routers", "no routers\n", COL("ROUTER", "{name}"),
@@ -161,7 +179,8 @@ static void queue_view(struct buf *b, const json_t *q, bool all)
 
     ctl_say(b, q, "queue {queue} ({state}" TOLD "): ");
     allowed(b, q);
-    ctl_say(b, q, "{?limited_by:, limited by {limited_by}}{?challenge.level:; joins cost work since "
+    ctl_say(b, q, "{?limited_by:, limited by {limited_by}}{?opens_ms:; opens at {opens_ms*}}{?closed_ms:; closed by "
+                  "the clock since {closed_ms*}}{?challenge.level:; joins cost work since "
                   "{challenge.since_ms*}{?challenge.why=by_hand:, by hand|: {challenge.began_per_s#} came in a second}}"
                   "{?suspects:; suspects: {suspects#}}{!claim_rate:{?claim_rate<1:, {claim_rate:share} of those let in "
                   "come, so {boost:.2f} times as many are let in}}\n"

@@ -287,7 +287,7 @@ void ctl_moment(struct buf *b, double s)
 
 void ctl_span(struct buf *b, double s)
 {
-    if (!isfinite(s) || s < 0 || s > 1e9)
+    if (!isfinite(s) || s < 0 || s > 1e10)
         buf_str(b, "?");
     else if (s < 120)
         buf_printf(b, "%.0f s", s);

@@ -461,6 +461,7 @@ async function words() {
       flushedProblem: live(q({ mode: 'slots', limited_by: 'flushed', inside: 5, inside_flushed: 5 })),
       lost: live(q({ rebuilding: 2, missing: 12000 }), [node({ up: false, segments: 0, silent_ms: 60000 })]),
       noLimits: live(q({ limited_by: 'no_limits' })), warned: live(q({ warning: 'nobody is told' })),
+      nowhere: pr.problemsOf({ healthy: true, routers: [1], metrics: [], nodes: [node({ draining: true }), node({ name: 'b', up: false, segments: 0 })], unusual: [] }).map(x => [x.level, x.says]),
       drained: live(q(), [node({ draining: true, segments: 0 }), node({ draining: true, segments: 0, up: false, retired: true, forget_in_ms: 9 })]),
       draining: live(q(), [node({ draining: true, drain: { segments_left: 2, moving: 0, why: 'no room', segment: 17, again_in_ms: 26000 } }), node({ name: 'b', draining: true, drain: { segments_left: 2, moving: 1, why: '', segment: null, again_in_ms: null } })]),
       held: gauge(q(), 89.64), plain: gauge(q({ allowed_per_s: 200 }), 89.64), above: gauge(q({ allowed_per_s: 0 }), 93),
@@ -492,6 +493,7 @@ async function words() {
   is('one whose definition is warned of is one', said.warned, [['warn', 'q: nobody is told']]);
   is('nor is a node that was drained', said.drained, []);
   is('a drain says what holds it up', said.draining, [['warn', 'Node a is being DRAINED: 2 segments are left; segment 17 stays: no room, tried again in 26 s'], ['warn', 'Node b is being DRAINED: 2 segments are left']]);
+  claim('a drain of all of them is', said.nowhere.some(x => x[0] === 'bad' && x[1].startsWith('All segment nodes are being DRAINED')), JSON.stringify(said.nowhere));
   is('hysteresis is said', said.held, 'cpu is 89.64: stays at 100/s until below 85; it was above 90 (hysteresis 5) [< 95100/s]more below 85');
   is('where there is none, it is not', said.plain, 'cpu is 89.64, below 90: at most 200 a second [< 90200/s]');
   is('above the last border, too', said.above, 'cpu is 93: stays at 0/s until below 90; it was above 95 (hysteresis 5) [≥ 95nobody]more below 90');

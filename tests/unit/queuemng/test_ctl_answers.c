@@ -227,6 +227,8 @@ Test(ctl_answers, drain_tells_its_effect)
              "so", "{\"name\":\"s1\",\"up\":true,\"segments\":1,\"others\":1}");
     drain_is("ok: 17 partitions will stay: no other node is up that takes them",
              "{\"name\":\"t1\",\"up\":true,\"partitions\":17,\"others\":0}");
+    drain_is("ok: 3 segments will stay: no other node is up that takes them; when the open segments are full, joins "
+             "are refused", "{\"name\":\"s1\",\"up\":true,\"segments\":3,\"others\":0}");
     drain_is("ok: 3 segments cannot move now: the node is down since 41 s. Start it again; if it "
              "is gone for good: segqctl forget s1",
              "{\"name\":\"s1\",\"up\":false,\"segments\":3,\"silent_ms\":40999}");
@@ -273,6 +275,25 @@ Test(ctl_answers, a_part_of_a_budgets_units_is_a_share)
                        "c       endpoint gpt       1     -       -  25 %              -\n",
          "{\"budgets\":[{\"name\":\"c\",\"rates\":[{\"used\":99,\"units\":100,\"per\":\"minute\"}],"
          "\"members\":[{\"kind\":\"endpoint\",\"name\":\"gpt\",\"weight\":1,\"part\":{\"units_part\":0.25}}]}]}");
+}
+
+static void opening_is(const char *want, const char *when)
+{
+    json_t *n = js(when);
+
+    buf_reset(&b);
+    view_opening(&b, n);
+    cr_expect_str_eq(text(), want);
+    json_decref(n);
+}
+
+Test(ctl_answers, a_date_is_said_as_a_span_so_that_a_wrong_year_is_seen)
+{
+    opening_is("queue q: the clock opens it in 90 s\n", "{\"queue\":\"q\",\"opens_in_ms\":90000,\"opened_ms\":0,\"closed_ms\":0}");
+    opening_is("queue q: the clock opens it in 13149 days\n", "{\"queue\":\"q\",\"opens_in_ms\":1136073600000}");
+    opening_is("queue q: opens_at was 14.0 h ago: the clock holds nobody back\n"
+               "queue q: closes_at was 60 min ago: nobody may join any more\n",
+               "{\"queue\":\"q\",\"opened_ms\":50400000,\"closed_ms\":3600000}");
 }
 
 static void forget_is(const char *want, const char *node)

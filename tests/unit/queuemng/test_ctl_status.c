@@ -69,7 +69,9 @@ Test(ctl_status, status_shows_everything)
         "NODE       STATE         SEGMENTS  OF  PEOPLE  PLACES                  TAKEN   OF  "
         "ADDRESS\n"
         "segment.0  up, draining         2  64      30  [######..............]     30  100  "
-        "127.0.0.1:9050\n\n"
+        "127.0.0.1:9050\n"
+        "warning: all segment nodes that are up are drained: nothing moves, no segment opens, and joins are refused when "
+        "the open ones are full: segqctl undrain NODE\n\n"
         "ROUTER    MAP  HTTP\n"
         "router.0  41   127.0.0.1:8080\n\n"
         "METRIC  STATE   VALUE    AGE  WHY\n"
@@ -92,6 +94,38 @@ Test(ctl_status, status_shows_everything)
     buf_reset(&b);
     cr_expect_not(view_cluster(&b, c, "logi", false));
     cr_expect_eq(b.len, 0);
+    json_decref(c);
+}
+
+/* Two queues open by the clock, and the year of one is mistyped: both said no more than not_open. */
+Test(ctl_status, an_opening_by_the_clock_says_when)
+{
+    json_t *c = js("{\"queues\":[{\"queue\":\"a\",\"state\":\"open\",\"limited_by\":\"not_open\",\"lanes\":[],"
+                   "\"opens_ms\":1795944861000},{\"queue\":\"b\",\"state\":\"open\",\"limited_by\":\"not_open\",\"lanes\":[],"
+                   "\"opens_ms\":2932018461000},{\"queue\":\"c\",\"state\":\"open\",\"limited_by\":\"fixed\",\"lanes\":[],"
+                   "\"closed_ms\":1795944861000}]}");
+    char opens[3][100] = { "limited by not_open; opens at 2026-11-29 09:34:21 UTC\n",
+                           "limited by not_open; opens at 2062-11-29 09:34:21 UTC\n",
+                           "limited by fixed; closed by the clock since 2026-11-29 09:34:21 UTC\n" };
+
+    for (unsigned i = 0; i < 3; i++) {
+        buf_reset(&b);
+        cr_expect(view_cluster(&b, c, (const char *[]){ "a", "b", "c" }[i], false));
+        cr_expect_not_null(strstr(text(), opens[i]), "%s", text());
+    }
+    json_decref(c);
+}
+
+Test(ctl_status, a_drain_of_some_nodes_is_no_warning)
+{
+    json_t *c = js("{\"queues\":[],\"nodes\":[{\"name\":\"a\",\"up\":true,\"draining\":true},{\"name\":\"b\",\"up\":true}]}");
+
+    cr_expect(view_cluster(&b, c, NULL, false));
+    cr_expect_null(strstr(text(), "warning"), "%s", text());
+    json_object_set_new(json_array_get(json_object_get(c, "nodes"), 1), "up", json_false());
+    buf_reset(&b);
+    cr_expect(view_cluster(&b, c, NULL, false));
+    cr_expect_not_null(strstr(text(), "warning: all segment nodes that are up are drained"), "%s", text());
     json_decref(c);
 }
 

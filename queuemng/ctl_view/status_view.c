@@ -273,7 +273,7 @@ bool view_cluster(struct buf *b, const json_t *c, const char *queue, bool all)
     view_metrics_and_moves(b, c);
     queues(b, list, all);
     ctl_say(b, c, "{&deleted:\nqueue {queue} is deleted, with {waiting#} waiting: segqctl queue restore "
-                  "brings it back\n}");
+                  "{queue} brings it back until {restore_until_ms*}\n}");
     view_tasks_of(b, c);
     return true;
 }

@@ -237,11 +237,11 @@ Test(ctl_status, status_by_slots)
 
 Test(ctl_status, status_lists_restorable_queues)
 {
-    json_t *c = js("{\"deleted\":[{\"queue\":\"a\",\"waiting\":1200}]}");
+    json_t *c = js("{\"deleted\":[{\"queue\":\"a\",\"waiting\":1200,\"restore_until_ms\":1795944861000}]}");
 
     cr_expect(view_cluster(&b, c, NULL, false));
     cr_expect(strstr(text(), "\nqueue a is deleted, with 1 200 waiting: segqctl queue restore "
-                             "brings it back\n"), "%s", text());
+                             "a brings it back until 2026-11-29 09:34:21 UTC\n"), "%s", text());
     json_decref(c);
 }
 

@@ -57,6 +57,7 @@ const GROUPS = { // of which kinds: how many of what, and how they are
   'queue warned': ['queue', 'cannot tell browsers that the turn comes: no pool QUEUE/HOST has the endpoint of a push service'], flushed: ['queue', 'have their slots taken by passes from before a flush'], shut: ['queue', 'let NOBODY in'],
   fallback: ['queue', 'use their FALLBACK rates: metrics are missing'], deleted: ['queue', 'are DELETED: segqctl queue restore NAME brings them back'],
   'node down': ['segment node', 'are DOWN; people there keep their places'], 'node gone': ['segment node', 'are GONE, and nobody is on them: start them again, or forget them'],
+  'router gone': ['router', 'are GONE: start them again, or look at the load of the others'],
   'node drained': ['segment node', 'are being DRAINED'], warned: ['process', 'say that something is wrong (/healthz)'], metric: ['metric', 'are not read'],
   'task node down': ['task node', 'are DOWN; tasks there wait for them'], 'task node gone': ['task node', 'are GONE, and have nothing: start them again, or forget them'],
   'task node drained': ['task node', 'are being DRAINED'],
@@ -102,6 +103,7 @@ export function problemsOf(live, more = []) {
   if (!live.routers.length) v.push(problem('bad', 'routers', '', 'No router is connected: nobody can join or poll', ALL));
   if (!live.nodes.some(n => n.up)) v.push(problem('bad', 'nodes', '', 'No segment node is connected: nobody can join', ALL));
   else if (live.nodes.every(n => !n.up || n.draining)) v.push(problem('bad', 'nowhere', '', 'All segment nodes are being DRAINED: nothing moves, no segment opens, and joins are refused when the open ones are full. Use one again', ALL));
+  v.push(...(live.routers_gone || []).map(r => problem('warn', 'router gone', r.name, `Router ${r.name} is GONE for ${span(r.silent_ms)}: start it again, or look at the load of the others`)));
   for (const x of [...live.nodes, ...(live.tasks ? live.tasks.nodes : []), ...live.routers]) if (x.load && x.load.warning) v.push(problem('warn', 'warned', x.name, `${x.name}: ${x.load.warning}`));
   v.push(...live.nodes.map(nodeProblem), ...live.unusual.map(lostProblem), ...live.unusual.map(warnedQueue));
   for (const m of live.metrics) if (!m.ok) v.push(problem('warn', 'metric', m.name, `No reading of ${m.name}: ${m.why}`));

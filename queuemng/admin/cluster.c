@@ -432,6 +432,18 @@ static void add_deleted(void *ctx, const void *view)
                         INT(d->inside)));
 }
 
+static json_t *routers_gone(const struct mng_service *s)
+{
+    const struct load_seen *v[ROUTERS_MISSED_MAX];
+    msec_t now = ev_now(s->ev);
+    size_t n = loads_routers_missed(&s->loads, now, v);
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < n; i++)
+        add(list, json_pack("{s:s,s:I}", "name", v[i]->name, "silent_ms", INT(now - v[i]->at_ms)));
+    return list;
+}
+
 void admin_set_lists(json_t *j, const struct admin_call *c, const char *pool)
 {
     const struct mng_service *s = c->s;
@@ -445,8 +457,8 @@ void admin_set_lists(json_t *j, const struct admin_call *c, const char *pool)
     mng_each_move(m, add_move, moves);
     mng_each_metric(m, ev_now(s->ev), add_metric, metrics);
     mng_each_deleted(m, add_deleted, &deleted);
-    (void)json_object_update_new(j, json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "nodes", x.nodes, "routers",
-                                              x.routers, "moves", moves, "metrics", metrics,
+    (void)json_object_update_new(j, json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "nodes", x.nodes, "routers",
+                                              x.routers, "routers_gone", routers_gone(s), "moves", moves, "metrics", metrics,
                                               "deleted", deleted.list, "tasks",
                                               admin_task_figures(c, pool)));
 }

@@ -269,7 +269,7 @@ bool view_cluster(struct buf *b, const json_t *c, const char *queue, bool all)
     buf_byte(b, '\n');
     routers(b, c);
     ctl_say(b, c, "{?warning:warning: {manager}: {warning}\n}" WARNINGS("nodes") WARNINGS("tasks.nodes")
-                  WARNINGS("routers") "{&queues:{?warning:warning: queue {queue}: {warning}\n}}");
+                  WARNINGS("routers") "{&routers_gone:warning: router {name} is gone for {silent_ms~}\n}" "{&queues:{?warning:warning: queue {queue}: {warning}\n}}");
     view_metrics_and_moves(b, c);
     queues(b, list, all);
     ctl_say(b, c, "{&deleted:\nqueue {queue} is deleted, with {waiting#} waiting: segqctl queue restore "

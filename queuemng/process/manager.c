@@ -348,6 +348,8 @@ void loads_note(struct loads *l, enum rpc_role role, const char *name, msec_t no
     }
     if (x == NULL)
         return;
+    if (x->at_ms == 0)
+        x->since_ms = now_ms;
     x->role = role;
     snprintf(x->name, sizeof(x->name), "%s", name);
     snprintf(x->version, sizeof(x->version), "%s", m->version != NULL ? m->version : "");
@@ -382,6 +384,54 @@ const struct load_seen *loads_of(const struct loads *l, enum rpc_role role, cons
                ? x : NULL;
 }
 
+/* n of them are there; x takes the place of the one that went first, if it went later. */
+static size_t keep_last(const struct load_seen *v[ROUTERS_MISSED_MAX], size_t n, const struct load_seen *x)
+{
+    size_t first = 0;
+
+    if (n < ROUTERS_MISSED_MAX) {
+        v[n] = x;
+        return n + 1;
+    }
+    for (size_t i = 1; i < n; i++)
+        if (v[i]->at_ms < v[first]->at_ms)
+            first = i;
+    if (x->at_ms > v[first]->at_ms)
+        v[first] = x;
+    return n;
+}
+
+static int later_first(const void *a, const void *b)
+{
+    const struct load_seen *const *x = a, *const *y = b;
+
+    return ((*x)->at_ms < (*y)->at_ms) - ((*x)->at_ms > (*y)->at_ms);
+}
+
+size_t loads_routers_missed(const struct loads *l, msec_t now_ms, const struct load_seen *v[ROUTERS_MISSED_MAX])
+{
+    msec_t first_gone_ms = now_ms;
+    size_t n = 0, came = 0;
+    uint64_t key, val;
+
+    for (size_t i = 0; (i = map_next(&l->by_name, i, &key, &val)) != 0;) {
+        const struct load_seen *x = (const struct load_seen *)(uintptr_t)val;
+
+        if (x->role == RPC_ROUTER && now_ms - x->at_ms >= LOAD_STALE_MS && now_ms - x->at_ms < ROUTER_MISSED_MS) {
+            n = keep_last(v, n, x);
+            first_gone_ms = x->at_ms < first_gone_ms ? x->at_ms : first_gone_ms;
+        }
+    }
+    for (size_t i = 0; (i = map_next(&l->by_name, i, &key, &val)) != 0;) {
+        const struct load_seen *x = (const struct load_seen *)(uintptr_t)val;
+
+        came += x->role == RPC_ROUTER && now_ms - x->at_ms < LOAD_STALE_MS &&
+                x->since_ms + ROUTER_FOLLOWED_MS > first_gone_ms;
+    }
+    qsort(v, n, sizeof(v[0]), later_first);
+    return n > came ? n - came : 0;
+}
+
 void loads_tidy(struct loads *l, msec_t now_ms)
 {
     uint64_t key, val;
@@ -389,7 +439,7 @@ void loads_tidy(struct loads *l, msec_t now_ms)
     for (size_t i = 0; (i = map_next(&l->by_name, i, &key, &val)) != 0;) {
         struct load_seen *x = (struct load_seen *)(uintptr_t)val;
 
-        if (now_ms - x->at_ms < LOAD_STALE_MS)
+        if (now_ms - x->at_ms < (x->role == RPC_ROUTER ? ROUTER_MISSED_MS : LOAD_STALE_MS))
             continue;
         map_del(&l->by_name, key);
         free(x);

@@ -44,11 +44,15 @@
 #define CLOCK_OFF_MS  5000  /* a clock so far from ours is wrong, or ours is */
 #define CLOCK_SURE    2     /* words in a row: one may have been late on its way */
 
+#define ROUTER_MISSED_MS   600000 /* a router that is gone is told of for so long */
+#define ROUTER_FOLLOWED_MS 120000 /* one that came so long before, or since, has its place */
+#define ROUTERS_MISSED_MAX 16
+
 struct load_seen {
     enum rpc_role role;
     char name[NAME_MAX_LEN + 1];
     char version[LOAD_VERSION_MAX + 1], warning[LOAD_WARNING_MAX + 100]; /* with ours, of its clock */
-    msec_t at_ms;
+    msec_t at_ms, since_ms; /* last word, first word */
     unsigned off; /* words in a row by which its clock is off, up to CLOCK_SURE */
     struct msg_load load; /* texts of it are those above */
 };
@@ -67,6 +71,9 @@ size_t loads_clocks_off(const struct loads *l, msec_t now_ms);
 /* NULL: it has said nothing lately. */
 const struct load_seen *loads_of(const struct loads *l, enum rpc_role role, const char *name,
                                  msec_t now_ms);
+/* Routers that are gone, and whose place no new one has taken (a rolling replacement may give new names):
+ * those that went last, in any order; returns how many. */
+size_t loads_routers_missed(const struct loads *l, msec_t now_ms, const struct load_seen *v[ROUTERS_MISSED_MAX]);
 /* Drops stale ones. */
 void loads_tidy(struct loads *l, msec_t now_ms);
 

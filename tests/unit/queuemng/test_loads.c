@@ -1,5 +1,6 @@
 /* test_loads.c: what processes say of themselves; what this process uses. */
 #include "tests/lib/criterion.h"
+#include <stdio.h>
 #include <string.h>
 
 #include "common/supervisor/metrics_process.h"
@@ -30,6 +31,49 @@ Test(loads, are_kept_by_role_and_name_until_they_are_stale)
         loads_tidy(&l, 3000 + LOAD_STALE_MS);
     cr_expect_eq(l.by_name.n, 1, "that of the router");
     cr_expect_not_null(loads_of(&l, RPC_ROUTER, "r", 9000));
+    loads_fini(&l);
+}
+
+static size_t missed(const struct loads *l, msec_t now_ms)
+{
+    const struct load_seen *v[ROUTERS_MISSED_MAX];
+
+    return loads_routers_missed(l, now_ms, v);
+}
+
+/* A router that had the wrong secret was in no list any more, and nothing missed it. */
+Test(loads, a_router_that_is_gone_is_missed_until_another_one_has_its_place)
+{
+    struct msg_load m = { .version = "0.2.0", .warning = "" };
+    const struct load_seen *v[ROUTERS_MISSED_MAX];
+    struct loads l;
+    char name[16];
+
+    loads_init(&l);
+    for (msec_t at = 1000; at <= 200000; at += 2000) {
+        loads_note(&l, RPC_ROUTER, "r0", at, 0, &m);
+        loads_note(&l, RPC_ROUTER, "r1", at, 0, &m);
+        loads_note(&l, RPC_SEGMENT, "s0", at, 0, &m);
+    }
+    for (msec_t at = 200000; at <= 300000; at += 2000) {
+        loads_note(&l, RPC_ROUTER, "r1", at, 0, &m);
+        loads_tidy(&l, at);
+    }
+    cr_assert_eq(loads_routers_missed(&l, 300000, v), 1);
+    cr_expect_str_eq(v[0]->name, "r0");
+    cr_expect_eq(missed(&l, 199000 + LOAD_STALE_MS - 1), 0);
+    loads_note(&l, RPC_ROUTER, "r2", 300000, 0, &m);
+    cr_expect_eq(missed(&l, 300000), 0, "r2 has its place");
+    cr_expect_eq(missed(&l, 300000 + LOAD_STALE_MS), 3);
+    for (unsigned i = 0; i < 2 * ROUTERS_MISSED_MAX; i++) {
+        snprintf(name, sizeof(name), "x%u", i);
+        loads_note(&l, RPC_ROUTER, name, 400000 + (msec_t)i, 0, &m);
+    }
+    cr_assert_eq(loads_routers_missed(&l, 500000, v), ROUTERS_MISSED_MAX);
+    cr_expect_str_eq(v[0]->name, "x31", "those that went last");
+    for (unsigned i = 0; i < 100; i++)
+        loads_tidy(&l, 400100 + ROUTER_MISSED_MS);
+    cr_expect_eq(l.by_name.n, 0, "and they are forgotten");
     loads_fini(&l);
 }
 

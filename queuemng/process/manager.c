@@ -299,6 +299,7 @@ bool mng_healthy(void *ctx, struct buf *why)
 
 void loads_init(struct loads *l)
 {
+    *l = (struct loads){ .began_ms = 0 };
     map_init(&l->by_name, 0);
 }
 
@@ -348,8 +349,10 @@ void loads_note(struct loads *l, enum rpc_role role, const char *name, msec_t no
     }
     if (x == NULL)
         return;
+    if (l->began_ms == 0)
+        l->began_ms = now_ms;
     if (x->at_ms == 0)
-        x->since_ms = now_ms;
+        x->since_ms = now_ms - l->began_ms < ROUTERS_FOUND_MS ? -ROUTER_FOLLOWED_MS : now_ms;
     x->role = role;
     snprintf(x->name, sizeof(x->name), "%s", name);
     snprintf(x->version, sizeof(x->version), "%s", m->version != NULL ? m->version : "");

@@ -46,19 +46,21 @@
 
 #define ROUTER_MISSED_MS   600000 /* a router that is gone is told of for so long */
 #define ROUTER_FOLLOWED_MS 120000 /* one that came so long before, or since, has its place */
+#define ROUTERS_FOUND_MS   15000  /* those that come so soon after the first word were there before us */
 #define ROUTERS_MISSED_MAX 16
 
 struct load_seen {
     enum rpc_role role;
     char name[NAME_MAX_LEN + 1];
     char version[LOAD_VERSION_MAX + 1], warning[LOAD_WARNING_MAX + 100]; /* with ours, of its clock */
-    msec_t at_ms, since_ms; /* last word, first word */
+    msec_t at_ms, since_ms; /* last word; first word, -ROUTER_FOLLOWED_MS: it was there before us */
     unsigned off; /* words in a row by which its clock is off, up to CLOCK_SURE */
     struct msg_load load; /* texts of it are those above */
 };
 
 struct loads {
     struct map by_name; /* hash of role and name -> struct load_seen (owned) */
+    msec_t began_ms;    /* first word; 0: there was none */
 };
 
 void loads_init(struct loads *l);

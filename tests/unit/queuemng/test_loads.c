@@ -50,7 +50,10 @@ Test(loads, a_router_that_is_gone_is_missed_until_another_one_has_its_place)
     char name[16];
 
     loads_init(&l);
-    for (msec_t at = 1000; at <= 200000; at += 2000) {
+    loads_note(&l, RPC_ROUTER, "r0", 1000, 0, &m);
+    loads_note(&l, RPC_ROUTER, "r1", 1000 + ROUTERS_FOUND_MS - 1, 0, &m);
+    cr_expect_eq(missed(&l, 1000 + LOAD_STALE_MS), 1, "r1 was there when we came: it follows nobody");
+    for (msec_t at = 17000; at <= 200000; at += 2000) {
         loads_note(&l, RPC_ROUTER, "r0", at, 0, &m);
         loads_note(&l, RPC_ROUTER, "r1", at, 0, &m);
         loads_note(&l, RPC_SEGMENT, "s0", at, 0, &m);

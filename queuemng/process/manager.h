@@ -45,8 +45,8 @@
 #define CLOCK_SURE    2     /* words in a row: one may have been late on its way */
 
 #define ROUTER_MISSED_MS   600000 /* a router that is gone is told of for so long */
-#define ROUTER_FOLLOWED_MS 120000 /* one that came so long before, or since, has its place */
-#define ROUTERS_FOUND_MS   15000  /* those that come so soon after the first word were there before us */
+#define ROUTER_FOLLOWED_MS 120000 /* a router that came so long before, or since, has its place */
+#define ROUTERS_FOUND_MS   15000  /* routers that come so soon after the first word were there before us */
 #define ROUTERS_MISSED_MAX 16
 
 struct load_seen {

@@ -58,7 +58,7 @@ bool subjects_end(struct subjects *s, uint32_t *at, uint32_t n)
     if (*at < s->cap)
         return true;
     assert(s->n == 0);
-    s->cap = 0; /* nothing is left to be looked at */
+    s->cap = *at = 0; /* nothing is left to be looked at */
     subjects_fini(s);
     return false;
 }
@@ -247,7 +247,7 @@ bool contacts_end(struct contacts *s, uint32_t *at, uint32_t n)
     }
     if (*at < s->cap)
         return true;
-    s->cap = 0;
+    s->cap = *at = 0;
     contacts_fini(s);
     return false;
 }

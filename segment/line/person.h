@@ -49,7 +49,7 @@ struct subjects {
 void subjects_init(struct subjects *s);
 void subjects_fini(struct subjects *s); /* empty, as after init; the watch stays */
 /* Ends a table in which nothing is looked up any more, n records at a time, from *at (0 at first) on.
- * False: that was the last, and it is as after subjects_fini(). */
+ * False: that was the last, and it is as after subjects_fini(), and *at as at first. */
 bool subjects_end(struct subjects *s, uint32_t *at, uint32_t n);
 /* Takes copies of all that are in the other table and not in s; the watch hears of none of them.
  * SQ_ENOMEM: some of them are there. */

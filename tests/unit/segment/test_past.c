@@ -301,6 +301,31 @@ Test(past, a_name_that_may_come_back_is_held)
     }
 }
 
+static void contacts_of(int node, seg_id seg, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        struct contact_req q = { .seg = seg, .number = i, .n_sealed = 3, .sealed = (const uint8_t *)"abc" };
+        struct contact_ans a;
+
+        segtab_contact(r->t[node], r->now, &q, 1, &a);
+        cr_assert_eq(a.state, CONTACT_OK);
+    }
+}
+
+/* Names are done before contacts are, which are as many. */
+Test(past, contacts_are_forgotten_after_the_names)
+{
+    contacts_of(1, 2, MANY);
+    rig_open(r, 0, 1, OPEN_TARGET, 1u << 20, 0);
+    copy();
+    commit();
+    cr_assert_eq(segtab_seg(r->t[0], 1)->b.contacts.n, MANY);
+    cr_assert_eq(r->t[1]->pasts.n, 1);
+    rig_run(r, 2000);
+    cr_expect_eq(r->t[1]->pasts.n, 0);
+    cr_expect_eq(said(1), 0);
+}
+
 /* A segment that is removed by force. */
 Test(past, the_people_of_a_removed_segment_are_forgotten_some_at_a_time)
 {

@@ -280,27 +280,29 @@ const char *xfer_in_msg(struct xfer_in *x, const struct msg *m, struct contents 
 
 /* ---- commit ---------------------------------------------------------------------- */
 
+/* Takes all people of the other two tables, or none: until the commit comes again, who was there may have left,
+ * and of a copy nobody else would forget them; and it may never come. */
+static int gather_to(struct subjects *s, struct contacts *c, const struct subjects *from_s,
+                     const struct contacts *from_c, bool tell)
+{
+    const struct contact *x;
+
+    if (contacts_put_all(c, from_c) == 0 && subjects_gather(s, from_s, tell) == 0)
+        return 0;
+    for (uint32_t i = 0; (x = contacts_next(from_c, &i)) != NULL;)
+        contacts_del(c, x->id);
+    return SQ_ENOMEM;
+}
+
 /* All subjects and contacts come together in the longer tables: a drain's target has none of its own, and
- * a million that came need not be looked at again. They may stay there if a later one fails: the tickets
- * of the two do not clash. */
+ * a million that came need not be looked at again. */
 static int gather(struct xfer_in *x, struct contents *b)
 {
-    const struct subject *s;
-
-    if (x->with_own || (uint64_t)x->subjects.n + x->contacts.n >
-                           (uint64_t)b->subjects.n + b->contacts.n) {
-        x->with_own = true;
-        if (contacts_put_all(&x->contacts, &b->contacts) < 0)
-            return SQ_ENOMEM;
-        return subjects_gather(&x->subjects, &b->subjects);
-    }
-    if (contacts_put_all(&b->contacts, &x->contacts) < 0)
-        return SQ_ENOMEM;
-    for (uint32_t i = 0; (s = subjects_next(&x->subjects, &i)) != NULL;)
-        if (subjects_by_ticket(&b->subjects, s->id) == NULL &&
-            subjects_add(&b->subjects, s) < 0)
-            return SQ_ENOMEM;
-    return 0;
+    x->with_own = (uint64_t)x->subjects.n + x->contacts.n >
+                  (uint64_t)b->subjects.n + b->contacts.n;
+    if (x->with_own)
+        return gather_to(&x->subjects, &x->contacts, &b->subjects, &b->contacts, false);
+    return gather_to(&b->subjects, &b->contacts, &x->subjects, &x->contacts, true);
 }
 
 bool xfer_in_people(struct xfer_in *x, struct contents *b)
@@ -323,9 +325,10 @@ bool xfer_in_people(struct xfer_in *x, struct contents *b)
 static int reserve(struct xfer_in *x, struct contents *b)
 {
     if (sessions_reserve(&b->released, x->n_recs) < 0 ||
-        reloc_list_reserve(&b->relocs, x->relocs.n) < 0)
+        reloc_list_reserve(&b->relocs, x->relocs.n) < 0 ||
+        segq_reserve(&b->q, x->waiting) < 0)
         return SQ_ENOMEM;
-    return gather(x, b);
+    return gather(x, b); /* the last: it is undone if it fails */
 }
 
 /* Rounded up, never less than XFER_MIN_LEFT_MS, never beyond the horizon. */
@@ -401,7 +404,7 @@ int xfer_in_commit(struct xfer_in *x, struct contents *b, const struct xfer_time
     uint32_t base;
 
     assert(x->complete && b->q.sealed && !b->q.rebuilding);
-    if (reserve(x, b) < 0 || segq_reserve(&b->q, x->waiting) < 0)
+    if (reserve(x, b) < 0)
         return SQ_ENOMEM;
     segq_settle(&b->q);
     segq_unseal(&b->q);

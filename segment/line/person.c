@@ -95,6 +95,15 @@ static int reserve_subject(struct subjects *s)
     return 0;
 }
 
+/* The name leads to record i, issued then. A name may have two tickets for a while: the later one was given in
+ * place of the other, and is the one that counts, whichever of them comes first into the table. */
+static int name_leads_to(struct subjects *s, uint64_t hash, uint32_t i, uint32_t issued_s)
+{
+    uint64_t was = map_get(&s->by_hash, hash);
+
+    return was != MAP_NONE && s->v[was].issued_s > issued_s ? 0 : map_set(&s->by_hash, hash, i);
+}
+
 int subjects_add(struct subjects *s, const struct subject *x)
 {
     uint32_t i;
@@ -107,7 +116,7 @@ int subjects_add(struct subjects *s, const struct subject *x)
         return SQ_ENOMEM;
     assert(s->free != 0 && s->free <= s->cap); /* reserved */
     i = s->free - 1;
-    if (map_set(&s->by_hash, x->hash, i) < 0) {
+    if (name_leads_to(s, x->hash, i, x->issued_s) < 0) {
         free(text);
         return SQ_ENOMEM;
     }
@@ -121,16 +130,32 @@ int subjects_add(struct subjects *s, const struct subject *x)
     return 0;
 }
 
-int subjects_gather(struct subjects *s, const struct subjects *from)
+/* What was taken goes, and names lead again to whom they led. */
+static void ungather(struct subjects *s, const struct subjects *from)
+{
+    const struct subject *x;
+    int rc = 0;
+
+    for (uint32_t i = 0; (x = subjects_next(from, &i)) != NULL;)
+        subjects_del(s, x->id);
+    for (uint32_t i = 0; (x = subjects_next(s, &i)) != NULL;)
+        rc |= name_leads_to(s, x->hash, i - 1, x->issued_s);
+    assert(rc == 0); /* the map had all of them */
+}
+
+int subjects_gather(struct subjects *s, const struct subjects *from, bool tell)
 {
     struct subject_watch watch = s->watch;
     const struct subject *x;
     int rc = 0;
 
-    s->watch = (struct subject_watch){ 0 };
+    s->watch = tell ? watch : (struct subject_watch){ 0 };
     for (uint32_t i = 0; rc == 0 && (x = subjects_next(from, &i)) != NULL;)
-        if (subjects_by_ticket(s, x->id) == NULL)
+        if (subjects_by_ticket(s, x->id) == NULL) /* cannot be else */
             rc = subjects_add(s, x);
+    s->watch = (struct subject_watch){ 0 };
+    if (rc < 0)
+        ungather(s, from);
     s->watch = watch;
     return rc;
 }
@@ -140,8 +165,8 @@ bool subjects_has(const struct subjects *s, uint64_t hash)
     return s->n > 0 && map_get(&s->by_hash, hash) != MAP_NONE;
 }
 
-/* By the names, whatever their passes are bound to. Two names with one hash: the later one hides
- * the earlier, and neither gets the other's ticket. */
+/* By the names, whatever their passes are bound to. Two names with one hash: the one that came later hides
+ * the other, and neither gets the other's ticket. */
 const struct subject *subjects_by_name(const struct subjects *s, uint64_t hash,
                                        const char *text, size_t len)
 {

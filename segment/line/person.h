@@ -51,9 +51,9 @@ void subjects_fini(struct subjects *s); /* empty, as after init; the watch stays
 /* Ends a table in which nothing is looked up any more, n records at a time, from *at (0 at first) on.
  * False: that was the last, and it is as after subjects_fini(), and *at as at first. */
 bool subjects_end(struct subjects *s, uint32_t *at, uint32_t n);
-/* Takes copies of all that are in the other table and not in s; the watch hears of none of them.
- * SQ_ENOMEM: some of them are there. */
-SQ_CHECK int subjects_gather(struct subjects *s, const struct subjects *from);
+/* Takes copies of all that are in the other table: none of their tickets is in s. The watch hears of them if
+ * tell says so. SQ_ENOMEM: none was taken. */
+SQ_CHECK int subjects_gather(struct subjects *s, const struct subjects *from, bool tell);
 void subjects_swap(struct subjects *a, struct subjects *b); /* each keeps its watch */
 /* 0 or SQ_ENOMEM (nothing has changed). x->text is copied. */
 SQ_CHECK int subjects_add(struct subjects *s, const struct subject *x);

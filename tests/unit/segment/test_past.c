@@ -326,6 +326,54 @@ Test(past, contacts_are_forgotten_after_the_names)
     cr_expect_eq(said(1), 0);
 }
 
+/* One whose second ticket, in the segment that comes, was given in place of the first, at the target. */
+Test(past, a_name_leads_to_the_later_of_its_two_tickets)
+{
+    char name[40];
+    struct append_ans was, now = { 0 };
+    struct append_req q;
+
+    snprintf(name, sizeof(name), "twice");
+    rig_open(r, 0, 1, OPEN_TAIL, 1u << 20, 0);
+    rig_open(r, 1, 3, OPEN_TAIL, 1u << 20, 0);
+    for (int again = 0; again < 3; again++) {
+        was = rig_join_as(r, 0, 1, name);
+        rig_step(r, 0, (struct segtab_in){ .kind = SEGTAB_REPORT });
+        rig_pump(r, UINT32_MAX);
+    }
+    cr_assert_eq(was.seg, 1);
+    q = (struct append_req){ .seg = 3, .subject = name, .subject_len = (uint8_t)strlen(name), .subject_hash = dirrig_hash(name),
+                             .old_seg = 1, .old_number = was.number, .old_issued_s = was.issued_s };
+    for (int again = 0; again < 3; again++) {
+        segtab_append(r->t[1], r->now, &q, 1, &now, &r->mem);
+        rig_step(r, 1, (struct segtab_in){ .kind = SEGTAB_REPORT });
+        rig_pump(r, UINT32_MAX);
+    }
+    cr_assert(now.state == APPEND_EXISTING && now.seg == 3, "%u: %llu", now.state, (unsigned long long)now.seg);
+    named(1, 3, 0, 10);
+    rig_seal(r, 0, 1, 3);
+    rig_seal(r, 1, 3, 0);
+    rig_order(r, 0, (struct msg) { .type = MSG_MOVE_IN, .move_in = { 1, MOVE, 3, 1, 0 } });
+    rig_order_as(r, 1, RIG_MNG,
+                 (struct msg) { .type = MSG_MOVE_OUT, .move_out = { 1, MOVE, 3, 1, "node0", "127.0.0.1:1" } });
+    for (int i = 0; i < 100 && r->in_report != MOVE_FENCED; i++)
+        rig_run(r, 100);
+    cr_assert_eq(r->in_report, MOVE_FENCED, "%s", r->why);
+    rig_order(r, 0, (struct msg) { .type = MSG_MOVE_END, .move_end = { r->epoch, MOVE, 3, 1, true } });
+    rig_order(r, 1, (struct msg) { .type = MSG_MOVE_END, .move_end = { r->epoch, MOVE, 3, 1, true } });
+    rig_run(r, 500);
+    cr_assert_eq(rig_leave(r, 0, 1, was.number).state, DROP_OK);
+    rig_run(r, 500);
+    cr_expect_eq(said(0), 11, "the name of the later one is not free: %u", said(0));
+    rig_open(r, 1, 4, OPEN_TAIL, 100, 0);
+    for (int again = 0; again < 4; again++) {
+        now = rig_join_as(r, 1, 4, name);
+        rig_run(r, 100);
+    }
+    cr_expect(now.state == APPEND_EXISTING && now.seg == 3, "one place per person: %u: %llu", now.state,
+              (unsigned long long)now.seg);
+}
+
 /* A segment that is removed by force. */
 Test(past, the_people_of_a_removed_segment_are_forgotten_some_at_a_time)
 {

@@ -51,6 +51,7 @@ struct dir_member {
     enum dir_state state;
     peer_no to;      /* our link to it; 0: none */
     peer_no from;    /* where its present word comes from; 0: it has none */
+    uint64_t begun;  /* number of its last DIR_BEGIN */
     uint64_t echo;   /* echo to await before we go on saying; 0: none */
     bool ending;     /* and that is the end */
     uint64_t heard;  /* the last number that it has answered */
@@ -284,6 +285,7 @@ struct move {
     msec_t fenced_ms; /* out: service clock when it was fenced */
     uint64_t fenced_ahead; /* out: what it had heard by then */
     uint8_t fenced_unit;
+    uint64_t since; /* in: dirs.count as it began */
     uint64_t told; /* in: what the members of the directory must have heard; 0: nothing */
     msec_t whole_ms; /* in: since when the copy is whole */
     union {

@@ -74,6 +74,7 @@ void dir_say_begin(struct segtab *t, uint16_t i)
     m->at_i = 0;
     m->ending = false;
     say_number(t, i, DIR_BEGIN);
+    m->begun = t->dir.count;
     say_more(t, i);
 }
 
@@ -167,12 +168,18 @@ bool segtab_dir_tell(struct segtab *t, struct move *v)
     return true;
 }
 
+/* One to whom all is said anew since the move began may have missed some of them, and hears them at the end. */
+static bool has_heard(const struct dir_member *m, const struct move *v)
+{
+    return m->heard >= v->told && (m->state == DIR_KNOWN || m->begun <= v->since);
+}
+
 bool segtab_dir_told(const struct segtab *t, const struct move *v)
 {
     const struct dirs *d = &t->dir;
 
     for (uint32_t i = 0; v->told != 0 && i < d->n; i++)
-        if (i != d->self && d->m[i].heard < v->told)
+        if (i != d->self && !has_heard(&d->m[i], v))
             return false;
     return true;
 }

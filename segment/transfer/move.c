@@ -122,6 +122,7 @@ struct move *move_new(struct segtab *t, uint64_t id, seg_id from, seg_id to, uin
     v->side = side;
     v->seg = g;
     v->progress_ms = t->now.now_ms;
+    v->since = t->dir.count;
     if (side == MOVE_SIDE_IN) {
         xfer_in_init(&v->in, id, from, to, &t->pool);
         segtab_dir_watch_move(v);

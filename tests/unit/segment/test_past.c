@@ -257,6 +257,37 @@ Test(past, a_member_that_is_amid_being_told_hears_all)
     cr_expect_eq(said(0), MANY + 3 * DIR_CHUNK, "%u", said(0));
 }
 
+/* A member that had no memory for some of them, or lost its link, is said all anew: its first answer is not yet of
+ * those who come with the move, who are said last. */
+Test(past, a_member_has_heard_of_a_move_when_it_has_heard_all)
+{
+    const struct dir_member *m;
+    const struct move *v;
+
+    rig_open(r, 0, 1, OPEN_TARGET, 1u << 20, 0);
+    rig_open(r, 0, 5, OPEN_TAIL, 1u << 20, 0);
+    named(0, 5, 0, 6 * DIR_CHUNK);
+    m = &r->t[0]->dir.m[1];
+    cr_assert_eq(m->state, DIR_KNOWN);
+    rig_order(r, 0, (struct msg) { .type = MSG_MOVE_IN, .move_in = { 1, MOVE, 2, 1, 0 } });
+    rig_order_as(r, 1, RIG_MNG,
+                 (struct msg) { .type = MSG_MOVE_OUT, .move_out = { 1, MOVE, 2, 1, "node0", "127.0.0.1:1" } });
+    v = segtab_seg(r->t[0], 1)->in;
+    for (int i = 0; i < 100000 && v->stage == STAGE_RECEIVING; i++) {
+        rig_pump(r, 1);
+        if (r->head == r->tail)
+            rig_run(r, 100);
+    }
+    cr_assert_eq(v->stage, STAGE_WHOLE);
+    dir_say_begin(r->t[0], 1);
+    for (int i = 0; i < 100000 && v->stage == STAGE_WHOLE; i++) {
+        rig_step(r, 0, (struct segtab_in){ .kind = SEGTAB_REPORT });
+        rig_pump(r, 1);
+    }
+    cr_assert_eq(v->stage, STAGE_READY);
+    cr_expect_eq(m->state, DIR_KNOWN);
+}
+
 static bool is_said(int owner, int node, uint64_t hash)
 {
     const struct directory *d = &r->t[owner]->dir.own;

@@ -94,6 +94,8 @@ static void drain(struct mng *m, struct mnode *n, bool on)
     if (n->draining != on) {
         n->draining = on;
         node_put(m, n);
+        each_node_seg(n, s)
+            s->move_why[0] = '\0'; /* what ended a move before, a merge for example, does not hold this up */
         log_info("event=drain node=%s on=%d segments=%zu", n->name, on, n->segs.n);
     }
     each_node_seg(n, s)

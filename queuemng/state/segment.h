@@ -99,7 +99,7 @@ struct mseg {
     struct mmove *move;  /* ref; as source or target */
     msec_t move_ms;      /* no move before */
     uint8_t moves_given_up; /* by a node; up to MOVE_AGAIN_DOUBLED */
-    char move_why[160];  /* end of the last move away from here; "": it was not given up */
+    char move_why[160];  /* end of the last move away from here, since its node is drained; "": it was not given up */
     struct list_node in_lane, on_node, in_todo;
 };
 

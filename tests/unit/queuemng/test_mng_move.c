@@ -264,3 +264,15 @@ Test(mng_move, ordinals_are_the_tickets_wherever_they_are)
     report(a, MOVE_SIDE_IN, MOVE_COMMITTED);
     cr_assert_eq(x->base, 1);
 }
+
+/* A merge that was given up an hour ago does not hold up the drain that begins now. */
+Test(mng_move, a_drain_does_not_speak_of_what_was_before_it)
+{
+    struct err e;
+
+    snprintf(y->move_why, sizeof(y->move_why), "test");
+    mng_end(w.m);
+    cr_assert_eq(mng_drain(w.m, MADE_NOW, b->name, true, &w.out, &e), 0, "%s", e.text);
+    cr_expect_str_eq(y->move_why, "");
+    made_step(&w, MADE_NOW);
+}

@@ -95,7 +95,7 @@ static void drain(struct mng *m, struct mnode *n, bool on)
         n->draining = on;
         node_put(m, n);
         each_node_seg(n, s)
-            s->move_why[0] = '\0'; /* what ended a move before, a merge for example, does not hold this up */
+            s->move_why[0] = '\0'; /* a merge that ended before does not hold this up */
         log_info("event=drain node=%s on=%d segments=%zu", n->name, on, n->segs.n);
     }
     each_node_seg(n, s)

@@ -114,6 +114,19 @@ void segtab_dir_anew(struct segtab *t)
             dir_say_begin(t, (uint16_t)i);
 }
 
+void segtab_dir_to_end(struct segtab *t, const struct seg *g)
+{
+    const struct seg *behind = list_entry(list_next(&t->segs, &g->node), struct seg, node);
+    struct dirs *d = &t->dir;
+
+    for (uint32_t i = 0; behind != NULL && i < d->n; i++) {
+        if (d->m[i].at != g->b.id)
+            continue;
+        d->m[i].at = behind->b.id;
+        d->m[i].at_i = 0;
+    }
+}
+
 /* The answer to an echo. */
 static void heard(struct segtab *t, uint16_t i, uint64_t number)
 {
@@ -168,7 +181,7 @@ bool segtab_dir_tell(struct segtab *t, struct move *v)
     return true;
 }
 
-/* One to whom all is said anew since the move began may have missed some of them, and hears them at the end. */
+/* A member to which all is said anew since the move began may have missed some, and hears them at the end. */
 static bool has_heard(const struct dir_member *m, const struct move *v)
 {
     return m->heard >= v->told && (m->state == DIR_KNOWN || m->begun <= v->since);

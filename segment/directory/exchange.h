@@ -16,6 +16,9 @@ void dir_say_begin(struct segtab *t, uint16_t i);
 void dir_say_self_all(struct segtab *t);
 /* A segment has its subjects in another order: members that are amid being told hear all anew. */
 void segtab_dir_anew(struct segtab *t);
+/* A segment is about to become the last of the list: members that are amid being told of it hear of those
+ * behind it first, and then of all of it. */
+void segtab_dir_to_end(struct segtab *t, const struct seg *g);
 /* Tells the members of the subjects of a move whose copy is whole. They must have heard of them
  * before the commit: each subject is known to be here before it has left the source. False:
  * some member has no link. */

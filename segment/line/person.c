@@ -130,7 +130,7 @@ int subjects_add(struct subjects *s, const struct subject *x)
     return 0;
 }
 
-/* What was taken goes, and names lead again to whom they led. */
+/* Takes out again all that was taken; names lead again to whom they led. */
 static void ungather(struct subjects *s, const struct subjects *from)
 {
     const struct subject *x;

@@ -10,6 +10,7 @@
 #include "segment/core/recording.h"
 #include "segment/core/segment.h"
 #include "segment/core/state.h"
+#include "segment/directory/exchange.h"
 
 /* ---- one segment ------------------------------------------------------------------ */
 
@@ -161,6 +162,7 @@ static void put_seg(struct segtab *t, struct seg *g)
     assert(g->snap_no != t->snap_no);
     snap_seg(t, g);
     g->snap_no = t->snap_no;
+    segtab_dir_to_end(t, g);
     list_remove(&t->segs, &g->node);
     list_push_back(&t->segs, &g->node);
     t->snap = NULL;

@@ -18,6 +18,7 @@
 #include "common/base/log.h"
 #include "segment/core/recording.h"
 #include "segment/core/segment.h"
+#include "segment/directory/exchange.h"
 
 #define LOG_MODULE "draw"
 #define ALIVE      0x100u
@@ -208,6 +209,7 @@ void segtab_draw(struct segtab *t, struct seg *g, const struct seg_draw *d)
     r.draw.n = use.n;
     memcpy(r.draw.seed, use.seed, sizeof(r.draw.seed));
     segtab_log(t, &r);
+    segtab_dir_anew(t);
     log_info("event=draw_applied seg=%" PRIu64 " queue=%s count=%" PRIu32 " waiting=%" PRIu32,
              g->b.id, g->queue->name, use.n, g->b.q.waiting);
     t->urgent = true;

@@ -4,6 +4,7 @@
 #include "segment/core/state.h"
 #include "segment/directory/exchange.h"
 #include "segment/directory/past.h"
+#include "segment/restore/snapshot.h"
 #include "tests/lib/dirrig.h"
 
 #define MANY (2 * PAST_TICK + 5000) /* a directory's rows of them fit into a message */
@@ -403,6 +404,57 @@ Test(past, a_name_leads_to_the_later_of_its_two_tickets)
     }
     cr_expect(now.state == APPEND_EXISTING && now.seg == 3, "one place per person: %u: %llu", now.state,
               (unsigned long long)now.seg);
+}
+
+/* A draw makes a new table, without the gaps of those who left: a member that is amid being told misses nobody. */
+Test(past, a_draw_hides_nobody_from_a_member_that_is_being_told)
+{
+    const uint32_t n = 6 * DIR_CHUNK;
+
+    rig_order(r, 0, (struct msg) { .type = MSG_SEG_OPEN, .seg_open = {
+        .epoch = r->epoch, .seg = 5, .queue = 7, .kind = OPEN_TAIL, .capacity = n, .early = true } });
+    named(0, 5, 0, n);
+    rig_seal(r, 0, 5, 0);
+    for (uint32_t i = 0; i < n / 2; i++)
+        cr_assert_eq(rig_leave(r, 0, 5, i).state, DROP_OK);
+    rig_run(r, 500);
+    cr_assert_eq(said(0), n / 2);
+    dir_say_begin(r->t[0], 1);
+    cr_assert_gt(r->t[0]->dir.m[1].at_i, n / 2);
+    rig_step(r, 0, (struct segtab_in) { .kind = SEGTAB_MSG, .peer = RIG_MNG, .msg = &(struct msg) {
+        .type = MSG_SEG_SEAL, .seg_seal = { .epoch = r->epoch, .seg = 5, .draw = { .n = n, .seed = { 3 } } } } });
+    cr_assert_not_null(segtab_seg(r->t[0], 5)->draw);
+    rig_run(r, 500);
+    cr_assert_eq(r->t[0]->dir.m[1].state, DIR_KNOWN);
+    cr_expect_eq(said(0), n / 2, "%u of %u", said(0), n / 2);
+}
+
+static void nowhere(void *ctx, const struct jrec *x)
+{
+    (void)ctx;
+    (void)x;
+}
+
+/* What is in a snapshot goes to the end of the list of segments: a member that is being told of one hears of those
+ * behind it, too. */
+Test(past, a_snapshot_hides_nobody_from_a_member_that_is_being_told)
+{
+    for (seg_id seg = 5; seg < 8; seg++) {
+        rig_open(r, 0, seg, OPEN_TAIL, 1u << 20, 0);
+        named(0, seg, 0, 3 * DIR_CHUNK);
+    }
+    for (uint32_t more = 0; more < 9; more++) {
+        dir_say_begin(r->t[0], 1);
+        for (uint32_t i = 0; i < more; i++) {
+            rig_step(r, 0, (struct segtab_in){ .kind = SEGTAB_REPORT });
+            rig_pump(r, 2);
+        }
+        for (bool begin = true; segtab_snapshot(r->t[0], begin, 1, nowhere, NULL) && begin; begin = false)
+            ;
+        rig_run(r, 500);
+        cr_assert_eq(r->t[0]->dir.m[1].state, DIR_KNOWN);
+        cr_assert_eq(said(0), 9 * DIR_CHUNK, "%u: %u of %u", more, said(0), 9 * DIR_CHUNK);
+    }
 }
 
 /* A segment that is removed by force. */

@@ -211,7 +211,7 @@ struct msg_error {
     const char *text;
 };
 
-/* Only for operators to look at: nothing depends on it. Not sent to managers before protocol 2. */
+/* Only for operators to look at: nothing depends on it. */
 struct msg_load {
     uint32_t cpu_permille;  /* use of one core, in the last two seconds */
     uint64_t rss_bytes;     /* resident memory; 0: not known */

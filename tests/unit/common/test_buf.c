@@ -1,5 +1,6 @@
-/* test_buf.c: appending, numbers, consuming, and the failure that sticks. */
+/* test_buf.c: appending, numbers, consuming, and the failure that sticks; texts that are read (text.h). */
 #include "common/base/buf.h"
+#include "common/base/text.h"
 
 #include "tests/lib/criterion.h"
 #include <sys/resource.h>
@@ -117,4 +118,82 @@ Test(buf, memory_is_spare_as_long_as_there_is_some)
 #endif
     cr_assert_eq(setrlimit(RLIMIT_AS, &was), 0);
     cr_expect(memory_is_spare(MEMORY_SPARE));
+}
+
+/* ---- texts that are read ---- */
+
+static int64_t number(const char *text, uint64_t most)
+{
+    return decimal_read(text, strlen(text), most);
+}
+
+Test(buf, a_number_is_digits_alone)
+{
+    static const char *const none[] = { "", " 1", "1 ", "+1", "-1", "-0", "0x1", "1.0", "1e3", "/", ":", "1\xb2", "\xd9\xa1" };
+
+    for (size_t i = 0; i < ARRAY_LEN(none); i++)
+        cr_expect_eq(number(none[i], UINT64_MAX), -1, "\"%s\"", none[i]);
+    cr_expect_eq(decimal_read(NULL, 0, 9), -1);
+    cr_expect_eq(decimal_read("1\0", 2, 99), -1, "0 is no end, but a byte");
+    cr_expect_eq(decimal_read("123", 2, 99), 12, "no byte more");
+    cr_expect_eq(number("0", 0), 0);
+    cr_expect_eq(number("00000000000000000000000000000065535", 65535), 65535);
+    cr_expect_eq(number("65536", 65535), -1);
+}
+
+/* What would be a small number again, had it gone round. */
+Test(buf, no_number_goes_round)
+{
+    static const uint64_t most[] = { 0, 9, 12, 99, 65535, UINT32_MAX, 1000000000000000000u };
+    static const char *const large[] = { "1000000000000000001", "4294967296000000000", "9223372036854775808",
+                                         "18446744073709551615", "18446744073709551616", "18446744073709551625",
+                                         "99999999999999999999999999999999999999999", "340282366920938463463374607431768211457" };
+
+    for (size_t i = 0; i < ARRAY_LEN(most); i++)
+        for (size_t k = 0; k < ARRAY_LEN(large); k++)
+            cr_expect_eq(number(large[k], most[i]), -1, "%s, at most %" PRIu64, large[k], most[i]);
+    cr_expect_eq(number("999999999999999999", UINT64_MAX), 999999999999999999, "18 digits have no need of a bound");
+    cr_expect_eq(number("1000000000000000000", 1000000000000000000u), 1000000000000000000);
+}
+
+/* In all of 256, also those that are below 0 as a char. */
+Test(buf, letters_and_digits_are_those_of_ascii)
+{
+    static const char plain[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    char c[3] = "a?";
+
+    for (unsigned i = 0; i < 256; i++) {
+        bool letter = i != 0 && strchr(plain, (int)i) != NULL;
+
+        c[1] = (char)i;
+        cr_expect_eq(char_is_of(c[1], ""), letter, "%u", i);
+        cr_expect_eq(text_is_of(c, 2, "-_."), letter || i == '-' || i == '_' || i == '.', "%u", i);
+    }
+    cr_expect(text_is_of("", 0, "") && text_is_of(NULL, 0, ""));
+    cr_expect(text_is_of("ab!", 2, ""), "no byte more");
+}
+
+Test(buf, parts_of_addresses_are_escaped)
+{
+    static const char text[] = "aZ09-_.~/ %&=+?#\"\r\n\x7f\x80\xc3\xbf";
+    struct buf b;
+
+    buf_init(&b);
+    buf_escaped(&b, text, sizeof(text), "-_.~/"); /* with its 0 */
+    expect(&b, "aZ09-_.~/%20%25%26%3D%2B%3F%23%22%0D%0A%7F%80%C3%BF%00");
+    buf_reset(&b);
+    buf_escaped(&b, "~/", 2, "");
+    buf_escaped(&b, NULL, 0, "");
+    expect(&b, "%7E%2F");
+    buf_fini(&b);
+}
+
+Test(buf, blanks_at_the_ends_are_spaces_and_tabs)
+{
+    static const char *const v[][2] = { { "", "" }, { " \t ", "" }, { "a", "a" }, { " \ta b\t ", "a b" },
+                                        { "\ra\n", "\ra\n" }, { " \xc2\xa0 ", "\xc2\xa0" }, { "\v", "\v" } };
+
+    for (size_t i = 0; i < ARRAY_LEN(v); i++)
+        cr_expect(slice_is(slice_trim(slice_of(v[i][0])), v[i][1]), "%zu", i);
+    cr_expect_eq(slice_trim((struct slice){ 0 }).n, 0);
 }

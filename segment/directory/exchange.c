@@ -105,13 +105,24 @@ static void say_more(struct segtab *t, uint16_t i)
     m->said_ms = t->now.now_ms;
 }
 
-void segtab_dir_anew(struct segtab *t)
+void segtab_dir_again(struct segtab *t, const struct seg *g)
+{
+    for (uint32_t i = 0; i < t->dir.n; i++)
+        if (t->dir.m[i].at == g->b.id)
+            t->dir.m[i].at_i = 0;
+}
+
+void segtab_dir_moved(struct segtab *t, const struct move *v)
 {
     struct dirs *d = &t->dir;
 
-    for (uint32_t i = 0; dirs_on(d) && i < d->n; i++)
-        if (i != d->self && d->m[i].state == DIR_SAYING)
+    segtab_dir_again(t, v->seg);
+    for (uint32_t i = 0; dirs_on(d) && i < d->n; i++) {
+        const struct dir_member *m = &d->m[i];
+
+        if (i != d->self && m->state == DIR_SAYING && !m->ending && m->begun > v->since)
             dir_say_begin(t, (uint16_t)i);
+    }
 }
 
 void segtab_dir_to_end(struct segtab *t, const struct seg *g)

@@ -14,8 +14,11 @@ void dir_silence(struct segtab *t, uint16_t i);
 void dir_say_begin(struct segtab *t, uint16_t i);
 /* to our own share. */
 void dir_say_self_all(struct segtab *t);
-/* A segment has its subjects in another order: members that are amid being told hear all anew. */
-void segtab_dir_anew(struct segtab *t);
+/* A segment has its subjects in another order: members that are amid being told of it hear of all of it again. */
+void segtab_dir_again(struct segtab *t, const struct seg *g);
+/* The same of a move's target, in which those who came are by now: members that were told of some of them before
+ * all was said anew hear all anew once more, for they may be behind this segment already. */
+void segtab_dir_moved(struct segtab *t, const struct move *v);
 /* A segment is about to become the last of the list: members that are amid being told of it hear of those
  * behind it first, and then of all of it. */
 void segtab_dir_to_end(struct segtab *t, const struct seg *g);

@@ -209,7 +209,7 @@ void segtab_draw(struct segtab *t, struct seg *g, const struct seg_draw *d)
     r.draw.n = use.n;
     memcpy(r.draw.seed, use.seed, sizeof(r.draw.seed));
     segtab_log(t, &r);
-    segtab_dir_anew(t);
+    segtab_dir_again(t, g);
     log_info("event=draw_applied seg=%" PRIu64 " queue=%s count=%" PRIu32 " waiting=%" PRIu32,
              g->b.id, g->queue->name, use.n, g->b.q.waiting);
     t->urgent = true;

@@ -295,7 +295,7 @@ static bool commit_in(struct segtab *t, struct move *v, uint64_t records, struct
     }
     segtab_log_absorbed(t, g, &v->in);
     if (xfer_in_people(&v->in, &g->b))
-        segtab_dir_anew(t);
+        segtab_dir_moved(t, v);
     adopt_relocs(t, g);
     segtab_passes_moved(t, g, &v->in);
     /* The source's tickets must not be shown a larger position than before. (Of one whose

@@ -289,6 +289,43 @@ Test(past, a_member_has_heard_of_a_move_when_it_has_heard_all)
     cr_expect_eq(m->state, DIR_KNOWN);
 }
 
+/* The same member before the move began: it heard of those who came as they came. It hears again of the target alone,
+ * else it would never have heard all while moves come. */
+Test(past, a_member_that_is_amid_being_told_of_the_target_hears_of_all_of_it)
+{
+    const uint32_t own = 6 * DIR_CHUNK, left = 2 * MANY - own; /* in the new table they stand before the place */
+    struct dir_member *m;
+    uint64_t echo, begun;
+
+    rig_open(r, 0, 5, OPEN_TAIL, 1u << 20, 0);
+    rig_open(r, 0, 1, OPEN_TAIL, 1u << 20, 0);
+    named(0, 5, 0, 100);
+    named(0, 1, 0, left + own);
+    rig_seal(r, 0, 1, 2);
+    for (uint32_t i = 0; i < left; i++) {
+        cr_assert_eq(rig_leave(r, 0, 1, i).state, DROP_OK);
+        if (i % 10000 == 0)
+            rig_run(r, 100);
+    }
+    rig_run(r, 100);
+    dir_say_begin(r->t[0], 1);
+    m = &r->t[0]->dir.m[1];
+    cr_assert(m->at == 1 && m->at_i > MANY + own);
+    echo = m->echo;
+    begun = m->begun;
+    m->echo = UINT64_MAX; /* its answer comes late */
+    m->said_ms = r->now.now_ms + 1000000;
+    copy();
+    commit();
+    cr_assert(m->state == DIR_SAYING && m->begun == begun);
+    m->echo = echo;
+    rig_step(r, 0, (struct segtab_in) { .kind = SEGTAB_MSG, .peer = m->to, .msg = &(struct msg) {
+        .type = MSG_DIR_ANS, .dir_ans = { .version = 5, .n = 1, .v = &(struct dir_row){ .hash = echo, .what = DIR_HEARD } } } });
+    rig_run(r, 1500);
+    cr_assert(m->state == DIR_KNOWN && m->begun == begun);
+    cr_expect_eq(said(0), MANY + own + 100, "%u", said(0));
+}
+
 static bool is_said(int owner, int node, uint64_t hash)
 {
     const struct directory *d = &r->t[owner]->dir.own;

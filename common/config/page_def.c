@@ -222,6 +222,21 @@ static bool is_text(const char *s)
     return s != NULL && s[0] != '\0';
 }
 
+/* Routers get it whole, or no map. */
+static int size_check(const struct page_def *d, struct err *e)
+{
+    struct buf b;
+    int rc = 0;
+
+    buf_init(&b);
+    if (!page_def_write(&b, d))
+        rc = b.failed ? err_set(e, SQ_ENOMEM, "out of memory")
+                      : err_set(e, SQ_EINVAL, "page: texts, pictures and style together have more than %d bytes as JSON",
+                                PAGE_JSON_MAX);
+    buf_fini(&b);
+    return rc;
+}
+
 int page_def_check(const struct page_def *d, struct err *e)
 {
     char *const *ret = d->ret.v;
@@ -247,9 +262,10 @@ int page_def_check(const struct page_def *d, struct err *e)
                            "page: return: \"%.60s\" is not an origin; write https://host "
                            "or https://host:port, without a path",
                            ret[i]);
-    if (texts_check(d, e) < 0 || check_check(d, e) < 0)
-        return SQ_EINVAL;
-    return messages_check(d, e);
+    return texts_check(d, e)
+        ?: check_check(d, e)
+        ?: messages_check(d, e)
+        ?: size_check(d, e);
 }
 
 bool page_def_is_empty(const struct page_def *d)

@@ -635,3 +635,28 @@ Test(page, wrong_definitions_are_refused)
         cfg_clear(&d, page_def_keys);
     }
 }
+
+/* Each of its texts may be so long, but the map has no room for all of them: no router would get a map any more. */
+Test(page, a_definition_that_no_map_has_room_for_is_refused)
+{
+    struct page_def d = { 0 };
+    struct err e = { 0 };
+    struct buf b, lines;
+
+    buf_init(&b);
+    buf_init(&lines);
+    for (unsigned n = 4000; n <= PAGE_STYLE_MAX; n += 2000) {
+        buf_reset(&b);
+        buf_reset(&lines);
+        while (lines.len < 2 * n)
+            buf_str(&lines, "\\n"); /* six bytes in the map */
+        buf_printf(&b, "{\"logo\":\"/%0*d\",\"image\":\"/%0*d\",\"style\":\"%s\"}", 11990, 0, 11990, 0, text_of(&lines));
+        cr_assert_eq(def_of(text_of(&b), &d, &e), n < 8000 ? 0 : SQ_EINVAL, "%u: %s", n, e.text);
+        buf_reset(&b);
+        cr_expect_eq(page_def_write(&b, &d), n < 8000);
+    }
+    cr_expect_str_eq(e.text, "page: texts, pictures and style together have more than 65536 bytes as JSON");
+    buf_fini(&lines);
+    buf_fini(&b);
+    cfg_clear(&d, page_def_keys);
+}

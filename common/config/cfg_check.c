@@ -3,7 +3,6 @@
 #include "common/config/cfg_check.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 

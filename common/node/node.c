@@ -187,13 +187,13 @@ const char *const node_journal_modes[] = { "off", "os", "fsync", NULL };
 int node_cfg_check(const void *cfg, struct err *e)
 {
     const struct node_cfg *c = cfg;
-    int rc = cfg_node_check(c->node, e)
-          ?: cfg_apart_check("admin", c->admin, "listen", c->listen, e)
-          ?: cfg_advertise_check(c->listen, c->advertise, e)
-          ?: cfg_tls_check(&c->tls, e)
-          ?: cfg_admin_tls_check(&c->admin_tls, e);
 
-    return rc < 0 ? rc : cfg_dials_check("managers", &c->managers, e);
+    return cfg_node_check(c->node, e)
+        ?: cfg_apart_check("admin", c->admin, "listen", c->listen, e)
+        ?: cfg_advertise_check(c->listen, c->advertise, e)
+        ?: cfg_tls_check(&c->tls, e)
+        ?: cfg_admin_tls_check(&c->admin_tls, e)
+        ?: cfg_dials_check("managers", &c->managers, e);
 }
 
 int node_cfg_try(const void *cfg, struct err *e)

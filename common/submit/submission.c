@@ -1,7 +1,6 @@
 /* submission.c: see submission.h. */
 #include "common/submit/submission.h"
 
-#include <ctype.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>

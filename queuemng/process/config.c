@@ -246,18 +246,18 @@ static int defs_check(enum def_kind_no no, const struct cfg_list *l, const struc
 int mng_cfg_check(const void *cfg, struct err *e)
 {
     const struct mng_cfg *c = cfg;
-    int rc = cfg_node_check(c->node, e)
-          ?: cfg_apart_check("admin", c->admin, "listen", c->listen, e)
-          ?: cfg_tls_check(&c->tls, e)
-          ?: cfg_admin_tls_check(&c->admin_tls, e)
-          ?: cfg_nets_check("admin_trusted_proxies", &c->admin_trusted_proxies, e)
-          ?: sign_out_check(c->admin_sign_out_url, e)
-          ?: redis_check(c, e)
-          ?: metrics_check(c, e)
-          ?: defs_check(DEF_QUEUE, &c->queues, c, e)
-          ?: defs_check(DEF_BUDGET, &c->budgets, c, e)
-          ?: defs_check(DEF_ENDPOINT, &c->endpoints, c, e)
-          ?: defs_check(DEF_ROUTE, &c->routes, c, e);
 
-    return rc == 0 ? defs_check(DEF_POOL, &c->pools, c, e) : rc;
+    return cfg_node_check(c->node, e)
+        ?: cfg_apart_check("admin", c->admin, "listen", c->listen, e)
+        ?: cfg_tls_check(&c->tls, e)
+        ?: cfg_admin_tls_check(&c->admin_tls, e)
+        ?: cfg_nets_check("admin_trusted_proxies", &c->admin_trusted_proxies, e)
+        ?: sign_out_check(c->admin_sign_out_url, e)
+        ?: redis_check(c, e)
+        ?: metrics_check(c, e)
+        ?: defs_check(DEF_QUEUE, &c->queues, c, e)
+        ?: defs_check(DEF_BUDGET, &c->budgets, c, e)
+        ?: defs_check(DEF_ENDPOINT, &c->endpoints, c, e)
+        ?: defs_check(DEF_ROUTE, &c->routes, c, e)
+        ?: defs_check(DEF_POOL, &c->pools, c, e);
 }

@@ -2,7 +2,6 @@
 #include "router/gate/gate_rules.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <sodium.h>
 #include <stddef.h>
 #include <stdlib.h>

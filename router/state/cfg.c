@@ -2,7 +2,6 @@
 #include "router/state/cfg.h"
 #include "router/state/router.h"
 
-#include <ctype.h>
 #include <string.h>
 
 #include "common/config/cfg_check.h"

@@ -8,9 +8,7 @@
 #include "common/task/call.h"
 #include "common/task/rules.h"
 
-/* ---- tenants ------------------------------------------------------------------------------ */
-
-/* ---- its words --------------------------------------------------------------------------- */
+/* ---- tenants: words of a row -------------------------------------------------------------- */
 
 static const char *read_key(struct tenant *t, const char *value)
 {

@@ -308,6 +308,12 @@ void loads_fini(struct loads *l)
     map_fini_all(&l->by_name);
 }
 
+void loads_clear(struct loads *l)
+{
+    loads_fini(l);
+    loads_init(l);
+}
+
 static uint64_t key_of(enum rpc_role role, const char *name)
 {
     static const uint8_t k[crypto_shorthash_KEYBYTES] = "load-of-a-peer..";
@@ -321,13 +327,15 @@ static uint64_t key_of(enum rpc_role role, const char *name)
 
 /* A router's own clock says when a pass ends, a segment node's when its pre-queue is over: a wrong one was met
  * by people first. */
-static void note_clock(struct load_seen *x, int64_t wall_ms)
+static void note_clock(struct load_seen *x, int64_t wall_ms, bool apart)
 {
     int64_t ahead_ms = x->load.wall_ms - wall_ms, off_ms = ahead_ms < 0 ? -ahead_ms : ahead_ms;
     unsigned was = x->off;
     size_t n = strlen(x->warning);
 
-    x->off = x->load.wall_ms == 0 || off_ms < CLOCK_OFF_MS ? 0 : was < CLOCK_SURE ? was + 1 : was;
+    x->off = x->load.wall_ms == 0 || off_ms < (was < CLOCK_SURE ? CLOCK_OFF_MS : CLOCK_RIGHT_MS) ? 0
+             : was < CLOCK_SURE && (was == 0 || apart)                                         ? was + 1
+                                                                                               : was;
     if (x->off == CLOCK_SURE)
         snprintf(x->warning + n, sizeof(x->warning) - n, "%sits clock is %lld s %s this manager's: set both (NTP)",
                  n > 0 ? "; " : "", (long long)(off_ms / 1000), ahead_ms < 0 ? "behind" : "ahead of");
@@ -342,6 +350,7 @@ void loads_note(struct loads *l, enum rpc_role role, const char *name, msec_t no
 {
     uint64_t key = key_of(role, name);
     struct load_seen *x = map_get_ptr(&l->by_name, key);
+    bool apart;
 
     if (x == NULL && (x = calloc(1, sizeof(*x))) != NULL && map_set_ptr(&l->by_name, key, x) < 0) {
         free(x);
@@ -353,6 +362,7 @@ void loads_note(struct loads *l, enum rpc_role role, const char *name, msec_t no
         l->began_ms = now_ms;
     if (x->at_ms == 0)
         x->since_ms = now_ms - l->began_ms < ROUTERS_FOUND_MS ? -ROUTER_FOLLOWED_MS : now_ms;
+    apart = now_ms - x->at_ms >= CLOCK_APART_MS;
     x->role = role;
     snprintf(x->name, sizeof(x->name), "%s", name);
     snprintf(x->version, sizeof(x->version), "%s", m->version != NULL ? m->version : "");
@@ -361,7 +371,7 @@ void loads_note(struct loads *l, enum rpc_role role, const char *name, msec_t no
     x->load = *m;
     x->load.version = x->version;
     x->load.warning = x->warning;
-    note_clock(x, wall_ms);
+    note_clock(x, wall_ms, apart);
 }
 
 size_t loads_clocks_off(const struct loads *l, msec_t now_ms)
@@ -414,7 +424,7 @@ static int later_first(const void *a, const void *b)
 size_t loads_routers_missed(const struct loads *l, msec_t now_ms, const struct load_seen *v[ROUTERS_MISSED_MAX])
 {
     msec_t first_gone_ms = now_ms;
-    size_t n = 0, came = 0;
+    size_t n = 0, gone = 0, came = 0;
     uint64_t key, val;
 
     for (size_t i = 0; (i = map_next(&l->by_name, i, &key, &val)) != 0;) {
@@ -422,6 +432,7 @@ size_t loads_routers_missed(const struct loads *l, msec_t now_ms, const struct l
 
         if (x->role == RPC_ROUTER && now_ms - x->at_ms >= LOAD_STALE_MS && now_ms - x->at_ms < ROUTER_MISSED_MS) {
             n = keep_last(v, n, x);
+            gone++;
             first_gone_ms = x->at_ms < first_gone_ms ? x->at_ms : first_gone_ms;
         }
     }
@@ -432,7 +443,7 @@ size_t loads_routers_missed(const struct loads *l, msec_t now_ms, const struct l
                 x->since_ms + ROUTER_FOLLOWED_MS > first_gone_ms;
     }
     qsort(v, n, sizeof(v[0]), later_first);
-    return n > came ? n - came : 0;
+    return gone <= came ? 0 : gone - came < n ? gone - came : n;
 }
 
 void loads_tidy(struct loads *l, msec_t now_ms)

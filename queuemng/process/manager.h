@@ -42,7 +42,9 @@
 
 #define LOAD_STALE_MS 10000 /* older ones are not shown */
 #define CLOCK_OFF_MS  5000  /* a clock so far from ours is wrong, or ours is */
+#define CLOCK_RIGHT_MS 4000 /* and is right again when it is nearer than that */
 #define CLOCK_SURE    2     /* words in a row: one may have been late on its way */
+#define CLOCK_APART_MS 1000 /* words that come closer together were late, all but the last: one of us stood still */
 
 #define ROUTER_MISSED_MS   600000 /* a router that is gone is told of for so long */
 #define ROUTER_FOLLOWED_MS 120000 /* a router that came so long before, or since, has its place */
@@ -65,6 +67,8 @@ struct loads {
 
 void loads_init(struct loads *l);
 void loads_fini(struct loads *l);
+/* At the begin of a term: who had another manager meanwhile is neither gone nor new. */
+void loads_clear(struct loads *l);
 /* wall_ms: our own clock. Without memory it is not noted. */
 void loads_note(struct loads *l, enum rpc_role role, const char *name, msec_t now_ms, int64_t wall_ms,
                 const struct msg_load *m);
@@ -74,7 +78,7 @@ size_t loads_clocks_off(const struct loads *l, msec_t now_ms);
 const struct load_seen *loads_of(const struct loads *l, enum rpc_role role, const char *name,
                                  msec_t now_ms);
 /* Routers that are gone, and whose place no new one has taken (a rolling replacement may give new names):
- * those that went last, in any order; returns how many. */
+ * those that went last, the latest first; returns how many. */
 size_t loads_routers_missed(const struct loads *l, msec_t now_ms, const struct load_seen *v[ROUTERS_MISSED_MAX]);
 /* Drops stale ones. */
 void loads_tidy(struct loads *l, msec_t now_ms);

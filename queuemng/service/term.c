@@ -81,6 +81,7 @@ int mng_term_begin(struct mng_service *s, uint64_t epoch, struct err *e)
         return err_set(e, rc, "what is stored cannot be used");
     if (epoch != 0)
         mng_set_epoch(s->mng, epoch);
+    loads_clear(&s->loads);
     s->leads = true;
     ev_read_clock(s->ev); /* loading is no silence of the nodes */
     mng_start(s->mng, ev_now(s->ev), ev_wall_ms(s->ev), mng_service_step(s));

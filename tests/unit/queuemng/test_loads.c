@@ -74,9 +74,33 @@ Test(loads, a_router_that_is_gone_is_missed_until_another_one_has_its_place)
     }
     cr_assert_eq(loads_routers_missed(&l, 500000, v), ROUTERS_MISSED_MAX);
     cr_expect_str_eq(v[0]->name, "x31", "those that went last");
+    for (unsigned i = 0; i < 2 * ROUTERS_MISSED_MAX - 5; i++) {
+        snprintf(name, sizeof(name), "y%u", i);
+        loads_note(&l, RPC_ROUTER, name, 500000, 0, &m);
+    }
+    cr_expect_eq(missed(&l, 500000), 3 + 5, "all that are gone have followers, not only those that are named");
     for (unsigned i = 0; i < 100; i++)
-        loads_tidy(&l, 400100 + ROUTER_MISSED_MS);
+        loads_tidy(&l, 500100 + ROUTER_MISSED_MS);
     cr_expect_eq(l.by_name.n, 0, "and they are forgotten");
+    loads_fini(&l);
+}
+
+/* A manager that had stood by told of routers as gone that were with the other one, and took all that came back
+ * for followers. */
+Test(loads, a_term_begins_with_no_router_gone_and_none_new)
+{
+    struct msg_load m = { .version = "0.2.0", .warning = "" };
+    struct loads l;
+
+    loads_init(&l);
+    loads_note(&l, RPC_ROUTER, "r0", 1000, 0, &m);
+    loads_note(&l, RPC_ROUTER, "r1", 1000, 0, &m);
+    loads_clear(&l);
+    cr_expect_eq(missed(&l, 100000), 0);
+    loads_note(&l, RPC_ROUTER, "r0", 100000, 0, &m);
+    loads_note(&l, RPC_ROUTER, "r1", 101000, 0, &m);
+    loads_note(&l, RPC_ROUTER, "r1", 120000, 0, &m);
+    cr_expect_eq(missed(&l, 120000), 1, "r1 follows nobody");
     loads_fini(&l);
 }
 
@@ -101,6 +125,9 @@ Test(loads, a_clock_that_is_off_is_told_after_two_words)
     loads_note(&l, RPC_ROUTER, "r", 5000, 1000000, &m);
     cr_expect_str_eq(loads_of(&l, RPC_ROUTER, "r", 5000)->warning, "its clock is 5 s behind this manager's: set both (NTP)");
     m.wall_ms++;
+    loads_note(&l, RPC_ROUTER, "r", 6000, 1000000, &m);
+    cr_expect_eq(loads_clocks_off(&l, 6000), 1, "no line for each word of a clock at the bound");
+    m.wall_ms = 1000000 - CLOCK_RIGHT_MS + 1;
     loads_note(&l, RPC_ROUTER, "r", 7000, 1000000, &m);
     cr_expect_str_eq(loads_of(&l, RPC_ROUTER, "r", 7000)->warning, "");
     cr_expect_eq(loads_clocks_off(&l, 7000), 0);
@@ -108,6 +135,23 @@ Test(loads, a_clock_that_is_off_is_told_after_two_words)
     for (unsigned i = 0; i < 3; i++)
         loads_note(&l, RPC_ROUTER, "old", 7000, 1000000, &m);
     cr_expect_eq(loads_clocks_off(&l, 7000), 0);
+    loads_fini(&l);
+}
+
+/* We were stopped for ten seconds: what was said meanwhile comes at once, and is as old as that. */
+Test(loads, words_that_were_late_together_say_nothing_of_a_clock)
+{
+    struct msg_load m = { .version = "0.2.0", .warning = "" };
+    struct loads l;
+
+    loads_init(&l);
+    for (m.wall_ms = 1000000; m.wall_ms <= 1010000; m.wall_ms += 2000) {
+        loads_note(&l, RPC_ROUTER, "r", 20000, 1012000, &m);
+        cr_expect_eq(loads_clocks_off(&l, 20000), 0, "%lld", (long long)m.wall_ms);
+    }
+    for (unsigned i = 0; i < 2; i++)
+        loads_note(&l, RPC_ROUTER, "r", 22000 + 2000 * (msec_t)i, 1030000, &m);
+    cr_expect_eq(loads_clocks_off(&l, 24000), 1, "these came apart");
     loads_fini(&l);
 }
 

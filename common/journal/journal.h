@@ -50,6 +50,7 @@
 
 /* The longest record, and the longest chunk of a snapshot. */
 #define JOURNAL_RECORD_MAX (256u * 1024)
+#define JOURNAL_ROOM_AGAIN (1u << 20) /* bytes free: then a full disk counts as mended */
 /* Bytes of the disk that a record of n bytes takes at most (alone in its group). */
 #define JOURNAL_COST(n) ((n) + 36u)
 

@@ -161,14 +161,15 @@ bool keeper_reserve(struct keeper *k, uint64_t n)
 /* Once a second, if something was refused since, or while there was no room: nobody may ask for long then. */
 static void look_for_room(struct keeper *k)
 {
+    uint64_t need = k->full ? JOURNAL_ROOM_AGAIN : k->o.thing_bytes;
     bool room;
 
     if (k->holding || (!k->full && k->refused == k->refused_before))
         return;
     k->refused_before = k->refused;
-    room = journal_reserve(k->j, k->o.thing_bytes);
+    room = journal_reserve(k->j, need);
     if (room)
-        journal_give_back(k->j, k->o.thing_bytes);
+        journal_give_back(k->j, need);
     mind_room(k, !room);
 }
 

@@ -10,7 +10,6 @@
 
 #define LOG_MODULE "journal"
 
-#define ROOM_AGAIN      (1u << 20) /* bytes free: then a full disk counts as mended */
 #define PIECE_BYTES     (256u * 1024)
 #define RETRY_MS        5000
 #define SNAP_AFTER_LOGS 64u /* restarts, each of which begins a log */
@@ -96,8 +95,8 @@ static int sync_log(struct journal *j, struct err *e)
 /* A group without room was given up. An empty one shows whether there is room again. */
 static int try_room(struct journal *j, struct err *e)
 {
-    if (j->starved || !jout_room(j, &j->log, j->log.written + ROOM_AGAIN))
-        return err_set(e, SQ_EFULL, "no room for %u bytes", ROOM_AGAIN);
+    if (j->starved || !jout_room(j, &j->log, j->log.written + JOURNAL_ROOM_AGAIN))
+        return err_set(e, SQ_EFULL, "no room for %u bytes", JOURNAL_ROOM_AGAIN);
     return write_group(j, e);
 }
 

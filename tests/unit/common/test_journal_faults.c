@@ -431,6 +431,7 @@ Test(journal_faults, a_disk_without_room_for_what_is_new_is_told)
     struct keeper_opts o = { .parent = "sim", .node = "t1", .mode = JOURNAL_OS, .format = 1,
                              .disk = simdisk_disk(disk), .thing_bytes = 128 };
     struct keeper_counts n;
+    uint64_t n_things = 0;
     struct keeper *k;
     struct err e = { 0 };
 
@@ -438,7 +439,7 @@ Test(journal_faults, a_disk_without_room_for_what_is_new_is_told)
     cr_assert_eq(keeper_open(k, &(struct journal_replay){ 0 }, &e), 0, "%s", e.text);
     simdisk_set_room(disk, 1 << 20);
     while (keeper_reserve(k, 1))
-        ;
+        n_things++;
     cr_assert(keeper_tick(k, 1000));
     cr_expect_str_eq(warned_of(k), "no room on the disk of its journal: nothing new is accepted; what is "
                                    "there goes on");
@@ -447,8 +448,13 @@ Test(journal_faults, a_disk_without_room_for_what_is_new_is_told)
     cr_expect_eq(n.holding, 0);
     cr_assert(keeper_tick(k, 2000));
     cr_expect_str_neq(warned_of(k), "", "nobody asked meanwhile");
+    keeper_promise(k, n_things - 3);
+    cr_assert(keeper_tick(k, 2500 + 1000));
+    cr_expect_str_neq(warned_of(k), "", "three have left: no line for each who leaves and each who follows");
+    cr_expect(keeper_reserve(k, 3));
+    cr_expect(!keeper_reserve(k, 1));
     simdisk_set_room(disk, 8 << 20);
-    cr_assert(keeper_tick(k, 3000));
+    cr_assert(keeper_tick(k, 5000));
     cr_expect_str_eq(warned_of(k), "");
     keeper_count(k, &n);
     cr_expect_eq(n.no_room, 0);

@@ -13,6 +13,8 @@
 #define LOG_MODULE "bodies"
 #define COPIES_A_TURN (4u << 20) /* bytes that a turn may have when one more is copied */
 #define KEEP_BYTES (4u << 20) /* the memory of a rare huge turn goes */
+#define ROOM_BYTES (1u << 20) /* a disk has room when it has so much */
+#define LOOK_MS    1000
 
 struct bodies {
     struct disk *disk; /* owned if own_disk */
@@ -21,6 +23,9 @@ struct bodies {
     bool redo;    /* the journal's records of bodies are to be written again */
     bool starved; /* room was refused; asked for again after the next flush */
     bool opened;
+    bool full; /* no room for what is new */
+    uint64_t full_before; /* c.full at the last look */
+    msec_t looked_ms;
     char node[NAME_MAX_LEN + 1];
     uint32_t sync_ms, file_bytes;
     struct body_files files;
@@ -229,6 +234,7 @@ static int begin_file(struct bodies *b)
     rc = body_files_create(&b->files, &b->now);
     if (rc < 0) {
         b->c.failures++;
+        b->c.full += rc == -ENOSPC || rc == -EDQUOT;
         return rc == -ENOSPC || rc == -EDQUOT ? SQ_EFULL : rc == -ENOMEM ? SQ_ENOMEM : SQ_ESYS;
     }
     b->allocated = 0;
@@ -414,10 +420,39 @@ static bool has_unsynced(const struct bodies *b)
     return false;
 }
 
+/* Once a second, if something was refused since, or while there was no room: nobody may ask for long then. */
+static void look_for_room(struct bodies *b, msec_t now_ms)
+{
+    bool full;
+
+    if (now_ms - b->looked_ms < LOOK_MS || (!b->full && b->c.full == b->full_before))
+        return;
+    b->looked_ms = now_ms;
+    b->starved = false;
+    full = begin_file(b) < 0 ||
+           !disk_room(b->disk, b->now->h, b->now->end + b->out.len + ROOM_BYTES, &b->allocated, &b->starved);
+    b->full_before = b->c.full;
+    if (full == b->full)
+        return;
+    b->full = full;
+    if (full)
+        log_warn("event=bodies_full effect=\"tasks with a payload are refused; what is there goes on\"");
+    else
+        log_info("event=bodies_have_room");
+}
+
+void bodies_warn(const struct bodies *b, struct buf *out)
+{
+    if (b != NULL && b->full)
+        buf_printf(out, "%sno room on the disk of its bodies: no task with a payload is accepted; what is there goes on",
+                   out->len > 0 ? "; " : "");
+}
+
 bool bodies_step(struct bodies *b, msec_t now_ms)
 {
     if (!b->opened || b->failed)
         return false;
+    look_for_room(b, now_ms);
     if (now_ms - b->synced_ms >= b->sync_ms && has_unsynced(b)) {
         b->synced_ms = now_ms;
         if (!bodies_sync(b))
@@ -430,6 +465,7 @@ bool bodies_step(struct bodies *b, msec_t now_ms)
 void bodies_counts(const struct bodies *b, struct bodies_counts *out)
 {
     *out = b->c;
+    out->no_room = b->full;
     out->writes = b->files.writes;
     out->files = b->files.n;
     for (uint32_t i = 0; i < b->files.n; i++) {

@@ -56,6 +56,7 @@ struct bodies_counts {
     uint64_t puts, bytes, gets, copies; /* ever; bytes written, with all that is around them */
     uint64_t writes, syncs, failures;
     uint64_t full;                      /* refused for want of room */
+    uint64_t no_room;                   /* now, for what is new */
     uint64_t damaged;                   /* reads of what is not there, or not as it was */
     uint64_t removed;                   /* files */
     uint64_t files, disk_bytes, living_bytes; /* now */
@@ -104,5 +105,7 @@ bool bodies_is_old(const struct bodies *b, uint64_t ref);
 SQ_CHECK int bodies_copy(struct bodies *b, uint64_t ref, uint64_t *to);
 
 void bodies_counts(const struct bodies *b, struct bodies_counts *out);
+/* Appends what is wrong with them now, after "; " if there is something. NULL: nothing. */
+void bodies_warn(const struct bodies *b, struct buf *out);
 
 #endif

@@ -267,6 +267,7 @@ static const struct metric_row body_rows[] = {
     ROW("bodies_copied_total", COUNTER, copies, "Bodies copied out of files mostly dead"),
     ROW("bodies_failures_total", COUNTER, failures, "Writes and syncs that failed"),
     ROW("bodies_damaged_total", COUNTER, damaged, "Reads of what is not as it was written"),
+    ROW("bodies_no_room", GAUGE, no_room, "1 while their disk has no room for anything new"),
     ROW("bodies_files", GAUGE, files, "Files of bodies"),
     ROW("bodies_disk_bytes", GAUGE, disk_bytes, "Their size"),
     ROW("bodies_living_bytes", GAUGE, living_bytes, "Of these, bytes that a task has"),

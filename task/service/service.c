@@ -249,6 +249,7 @@ static void on_warn(void *ctx, struct buf *b)
     const struct task_service *s = ctx;
 
     keeper_warn(s->keeper, b);
+    bodies_warn(s->bodies, b);
 }
 
 static const struct node_kind kind = {

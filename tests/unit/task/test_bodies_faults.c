@@ -68,6 +68,12 @@ Test(bodies_faults, a_full_disk_refuses_and_later_accepts)
         cr_assert_eq(brig_put(r), SQ_EFULL);
         bodies_counts(r->b, &c);
         cr_assert_gt(c.full, 0);
+        brig_step(r, 1000);
+        bodies_counts(r->b, &c);
+        cr_expect_eq(c.no_room, 1, "submissions were refused, and nothing said so");
+        brig_step(r, 1000);
+        bodies_counts(r->b, &c);
+        cr_expect_eq(c.no_room, 1, "nobody asked meanwhile");
         brig_check(r);
         for (uint32_t i = 0; i < before; i++)
             brig_give(r, i, 0);
@@ -77,6 +83,10 @@ Test(bodies_faults, a_full_disk_refuses_and_later_accepts)
         cr_assert_eq(brig_flush(r), 0);
         cr_assert_eq(brig_put(r), 0);
         cr_assert_eq(brig_flush(r), 0);
+        simdisk_set_room(r->disk, 8 << 20);
+        brig_step(r, 1000);
+        bodies_counts(r->b, &c);
+        cr_expect_eq(c.no_room, 0);
         brig_check(r);
         brig_free(r);
     }

@@ -150,9 +150,10 @@ static void opening_show(const char *name, const json_t *now, const json_t *give
         opens_ms = 0;
     if (schedule_parse(ctl_str(now, "closes_at"), &closes_ms) < 0)
         closes_ms = 0;
-    j = json_pack("{s:s,s:I,s:I,s:I}", "queue", name, "opens_in_ms",
+    j = json_pack("{s:s,s:I,s:I,s:I,s:I}", "queue", name, "opens_in_ms",
                   (json_int_t)(opens_ms > here_ms ? opens_ms - here_ms : 0), "opened_ms",
-                  (json_int_t)(opens_ms != 0 && opens_ms <= here_ms ? here_ms - opens_ms : 0), "closed_ms",
+                  (json_int_t)(opens_ms != 0 && opens_ms <= here_ms ? here_ms - opens_ms : 0), "closes_in_ms",
+                  (json_int_t)(closes_ms > here_ms ? closes_ms - here_ms : 0), "closed_ms",
                   (json_int_t)(closes_ms != 0 && closes_ms <= here_ms ? here_ms - closes_ms : 0));
     buf_init(&b);
     view_opening(&b, j);

@@ -280,4 +280,5 @@ SAYS_VIEW(view_drain,
 SAYS_VIEW(view_opening,
           "{?opens_in_ms:queue {queue}: the clock opens it in {opens_in_ms~}\n}"
           "{?opened_ms:queue {queue}: opens_at was {opened_ms~} ago: the clock holds nobody back\n}"
+          "{?closes_in_ms:queue {queue}: the clock closes it in {closes_in_ms~}\n}"
           "{?closed_ms:queue {queue}: closes_at was {closed_ms~} ago: nobody may join any more\n}")

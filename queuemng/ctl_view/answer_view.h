@@ -38,7 +38,7 @@ enum risk risk_of_keys(const json_t *keys);
 bool risk_of_release(uint64_t n, const json_t *queue);
 void view_release_risk(struct buf *b, uint64_t n, const json_t *queue);
 ctl_view view_forget, view_drain; /* says how the order will end */
-/* queue; opens_in_ms, opened_ms ago, closed_ms ago, as far as they are there: a mistyped date is seen by it. */
+/* queue; opens_in_ms, opened_ms ago, closes_in_ms, closed_ms ago, as far as they are there: a mistyped date is seen by it. */
 ctl_view view_opening;
 
 #endif

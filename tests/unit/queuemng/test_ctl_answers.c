@@ -291,6 +291,8 @@ Test(ctl_answers, a_date_is_said_as_a_span_so_that_a_wrong_year_is_seen)
 {
     opening_is("queue q: the clock opens it in 90 s\n", "{\"queue\":\"q\",\"opens_in_ms\":90000,\"opened_ms\":0,\"closed_ms\":0}");
     opening_is("queue q: the clock opens it in 13149 days\n", "{\"queue\":\"q\",\"opens_in_ms\":1136073600000}");
+    opening_is("queue q: the clock opens it in 90 s\nqueue q: the clock closes it in 13149 days\n",
+               "{\"queue\":\"q\",\"opens_in_ms\":90000,\"closes_in_ms\":1136073600000}");
     opening_is("queue q: opens_at was 14.0 h ago: the clock holds nobody back\n"
                "queue q: closes_at was 60 min ago: nobody may join any more\n",
                "{\"queue\":\"q\",\"opened_ms\":50400000,\"closed_ms\":3600000}");

@@ -227,6 +227,11 @@ bool keeper_holds(const struct keeper *k)
     return k != NULL && k->holding;
 }
 
+bool keeper_no_room(const struct keeper *k)
+{
+    return k != NULL && k->full;
+}
+
 int keeper_again(struct keeper *k, const struct journal_replay *r, struct err *e)
 {
     return journal_again(k->j, r, e);

@@ -56,6 +56,8 @@ SQ_CHECK bool keeper_flush(struct keeper *k);
 /* The same after a turn that could not be written for another reason. Always false. */
 bool keeper_fails(struct keeper *k, const char *why);
 bool keeper_holds(const struct keeper *k);
+/* For one thing more, as keeper_tick() found it; those that are there have theirs. */
+bool keeper_no_room(const struct keeper *k);
 /* Appends what is wrong with it now, after "; " if there is something; nothing: it is well. NULL: nothing. */
 void keeper_warn(const struct keeper *k, struct buf *b);
 /* Replays the journal into a new state. < 0: it cannot be read: the process must end. */

@@ -286,7 +286,7 @@ static bool seg_status_holds(const void *p)
 
 MESSAGE(seg_status, SegStatus, seg_status_holds, NUM(epoch), NUM(full), NUM(more), NUM(tickets),
         NUM(max_tickets), MSGS(v, n, v, seg_state, 0, MSG_STATUS_MAX),
-        NUMS(gone, n_gone, gone, MSG_STATUS_MAX), NUM(holds))
+        NUMS(gone, n_gone, gone, MSG_STATUS_MAX), NUM(holds), NUM(no_room))
 
 #define RULE(f) NUM(f),
 MESSAGE(rules, Rules, NULL, NUM(epoch), NUM(queue), TEXT(name, NAME_MAX_LEN),

@@ -207,6 +207,7 @@ struct msg_seg_status {
     uint64_t tickets; /* held by the node now */
     uint64_t max_tickets;
     bool holds; /* the journal cannot be written: no position falls here meanwhile */
+    bool no_room; /* on the disk of the journal, for one ticket more: joins are refused here */
 };
 
 struct msg_rules { /* a queue's rules; sent before the first SEG_OPEN that needs them */

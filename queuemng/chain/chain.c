@@ -26,9 +26,15 @@ static uint64_t seg_missing(const struct mseg *s)
     return seg_is_recovering(s) && s->was_waiting > back ? s->was_waiting - back : 0;
 }
 
+/* Its node is to have no more people: the operator empties it, or its disk has no room for them. */
+static bool is_closed(const struct mseg *s)
+{
+    return s->node->draining || s->node->no_room;
+}
+
 static bool takes_joins(const struct mseg *s)
 {
-    return s->state == SEG_OPEN && !s->want_seal && !s->node->draining && prequeue_fits(s);
+    return s->state == SEG_OPEN && !s->want_seal && !is_closed(s) && prequeue_fits(s);
 }
 
 static void lane_sum(struct mlane *l)
@@ -122,8 +128,8 @@ static struct mseg *next_open(const struct mlane *l, const struct mseg *s)
     return NULL;
 }
 
-/* A tail that nobody reaches, or whose node is being emptied, or that is a pre-queue when
- * the queue has opened (or the other way round), is not joined any more. */
+/* A tail that nobody reaches, or whose node is being emptied or has no room on its disk, or that is a
+ * pre-queue when the queue has opened (or the other way round), is not joined any more. */
 static void lane_seal(struct mng *m, struct mlane *l)
 {
     each_seg(l, s) {
@@ -144,7 +150,7 @@ static void lane_seal(struct mng *m, struct mlane *l)
             seg_todo(m, s);
             queue_mapped(m, l->q);
             queue_chain_changed(m, l->q); /* a later manager must not open it again (I3) */
-        } else if ((s->node->draining || !prequeue_fits(s)) && seg_is_announced(s) &&
+        } else if ((is_closed(s) || !prequeue_fits(s)) && seg_is_announced(s) &&
                    !s->want_seal && next_open(l, s) != NULL) {
             s->want_seal = true;
             s->want_next = next_open(l, s)->id;
@@ -197,14 +203,14 @@ static bool open_one(struct mng *m, struct mlane *l)
     return true;
 }
 
-/* The last one is sealed only when there is another behind it: an emptied node asks for that,
+/* The last one is sealed only when there is another behind it: a closed node asks for that,
  * however much room there is in front (and also while the queue is closed). */
-static bool end_is_drained(const struct mlane *l)
+static bool end_is_closed(const struct mlane *l)
 {
     const struct mseg *last = list_seg(list_last(&l->segs));
 
     return last != NULL && last->state == SEG_OPEN && !seg_is_lost(last) && !last->want_seal &&
-           seg_is_announced(last) && last->node->draining;
+           seg_is_announced(last) && is_closed(last);
 }
 
 /* Room for what will join until the next look, and never less than the threshold. */
@@ -259,7 +265,7 @@ static void lane_open(struct mng *m, struct mlane *l)
         return;
     each_seg(l, s)
         open += s->state == SEG_OPEN;
-    if (end_is_drained(l) && open < MNG_OPEN_MAX && open_one(m, l))
+    if (end_is_closed(l) && open < MNG_OPEN_MAX && open_one(m, l))
         open++;
     if (!queue_wants_room(l->q))
         return;
@@ -271,7 +277,7 @@ static bool lane_is_short(const struct mlane *l)
 {
     bool no_tail = l->no < l->q->n_lanes && l->room == 0 && queue_wants_room(l->q);
 
-    return no_tail || l->has_lost || l->has_missing_source || end_is_drained(l);
+    return no_tail || l->has_lost || l->has_missing_source || end_is_closed(l);
 }
 
 bool lane_is_waiting(const struct mlane *l)

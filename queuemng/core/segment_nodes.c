@@ -322,6 +322,17 @@ static void node_holds(struct mng *m, struct mnode *n, bool holds)
     }
 }
 
+/* People join at another node until there is room again. */
+static void node_room(struct mng *m, struct mnode *n, bool no_room)
+{
+    if (n->no_room == no_room)
+        return;
+    n->no_room = no_room;
+    each_node_seg(n, s)
+        lane_touch(m, s->lane);
+    lanes_look(m);
+}
+
 void on_seg_status(struct mng *m, struct mnode *n, const struct msg_seg_status *g)
 {
     if (!g->full && (g->epoch != m->epoch || !n->registered))
@@ -329,6 +340,7 @@ void on_seg_status(struct mng *m, struct mnode *n, const struct msg_seg_status *
     n->tickets = g->tickets;
     n->max_tickets = g->max_tickets;
     node_holds(m, n, g->holds);
+    node_room(m, n, g->no_room);
     for (uint32_t i = 0; i < g->n; i++)
         take_status(m, n, &g->v[i], g->full);
     for (uint32_t i = 0; i < g->n_gone; i++)

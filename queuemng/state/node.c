@@ -145,7 +145,7 @@ static uint64_t score(const struct mng *m, const struct mnode *n, const struct m
 
 static bool may_host(const struct mnode *n)
 {
-    return n->registered && !n->draining && n->refused_ms == 0 && n->used < n->max_segments &&
+    return n->registered && !n->draining && !n->no_room && n->refused_ms == 0 && n->used < n->max_segments &&
            n->tickets * 100 < n->max_tickets * FULL_PERCENT;
 }
 

@@ -30,6 +30,7 @@ struct mnode { /* a segment node, for ever known by its name */
     bool registered;    /* link is up and its full report is complete */
     bool foreign;       /* obeys managers that have another store */
     bool holds;         /* journal cannot be written: its people stand still */
+    bool no_room;       /* on its disk, for what is new: it refuses joins */
     bool given_up;      /* silent for lost_after: its segments were given up */
     bool unreached;     /* node_is_reached() was false when routers were told last */
     bool draining;

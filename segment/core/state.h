@@ -365,6 +365,7 @@ struct segtab {
     struct jrec joins;       /* a run of joins that is not in the log yet; n == 0: none */
     bool hold;               /* nothing changes: it could not be written down */
     bool full;               /* joins are refused: no room for a new ticket's records */
+    bool no_room;            /* the same, as the manager is told: no longer that of one turn */
     bool replaying, snap_read;
     bool partial; /* replaying what was said while a snapshot was taken */
     uint32_t snap_no;

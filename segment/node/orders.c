@@ -163,6 +163,13 @@ void segtab_full(struct segtab *t, bool full)
     t->full = full;
 }
 
+void segtab_no_room(struct segtab *t, bool no_room)
+{
+    if (t->no_room != no_room)
+        say_so(t);
+    t->no_room = no_room;
+}
+
 /* ---- rules ------------------------------------------------------------------------ */
 
 static void order_rules(struct segtab *t, peer_no from, const struct msg_rules *m,

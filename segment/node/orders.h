@@ -16,5 +16,8 @@ void segtab_order(struct segtab *t, peer_no from, const struct msg *m, struct ou
 void segtab_hold(struct segtab *t, bool hold);
 /* Refuses joins; everything else goes on. */
 void segtab_full(struct segtab *t, bool full);
+/* Tells the manager that joins are refused here until there is room again: it lets people join at another
+ * node meanwhile. */
+void segtab_no_room(struct segtab *t, bool no_room);
 
 #endif

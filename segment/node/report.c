@@ -96,6 +96,7 @@ static struct msg_seg_status *new_frame(struct segtab *t, peer_no to, uint32_t *
     m->tickets = t->pool.n_blocks * BLOCK_SLOTS;
     m->max_tickets = t->o.max_tickets;
     m->holds = t->hold;
+    m->no_room = t->no_room;
     return m;
 }
 

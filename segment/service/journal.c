@@ -250,6 +250,7 @@ void seg_journal_tick(struct seg_journal *j, msec_t now_ms)
     if (keeper_tick(j->k, now_ms))
         keeper_promise(j->k, live_tickets(j));
     hold(j);
+    segtab_no_room(j->tab, keeper_no_room(j->k));
     if (keeper_snap(j->k, &begin))
         keeper_snap_sliced(j->k, segtab_snapshot(j->tab, begin, SLICE_BLOCKS, on_snap, j));
 }

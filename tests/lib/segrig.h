@@ -39,7 +39,7 @@ struct rig {
     bool gone[64];
     uint32_t n_status, n_full, n_frames;
     uint64_t last_epoch;
-    bool holds; /* as it said last */
+    bool holds, no_room; /* as it said last */
     struct msg_seg_popped popped;
     uint32_t n_popped;
     uint8_t in_report, out_report;
@@ -71,6 +71,7 @@ static inline void rig_hear_status(struct rig *r, const struct msg_seg_status *s
     r->n_full += s->full;
     r->last_epoch = s->epoch;
     r->holds = s->holds;
+    r->no_room = s->no_room;
     for (uint32_t i = 0; i < s->n; i++) {
         r->n_status++;
         if (s->v[i].seg < 64) {

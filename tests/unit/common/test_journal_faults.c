@@ -453,9 +453,11 @@ Test(journal_faults, a_disk_without_room_for_what_is_new_is_told)
     cr_expect_str_neq(warned_of(k), "", "three have left: no line for each who leaves and each who follows");
     cr_expect(keeper_reserve(k, 3));
     cr_expect(!keeper_reserve(k, 1));
+    cr_expect(keeper_no_room(k));
     simdisk_set_room(disk, 8 << 20);
     cr_assert(keeper_tick(k, 5000));
     cr_expect_str_eq(warned_of(k), "");
+    cr_expect_not(keeper_no_room(k));
     keeper_count(k, &n);
     cr_expect_eq(n.no_room, 0);
     cr_expect(keeper_reserve(k, 1));

@@ -123,6 +123,51 @@ Test(mng_chain, a_successor_is_opened_when_half_of_the_tail_is_taken)
     cr_assert_eq(w.l->room, 49 + 100);
 }
 
+static void node_says(struct mnode *n, bool no_room)
+{
+    struct msg_seg_status g = { .epoch = w.m->epoch, .max_tickets = 1000000, .no_room = no_room };
+
+    on_seg_status(w.m, n, &g);
+    lane_plan(w.m, w.l);
+}
+
+/* Joins were refused at it, while other nodes had room. */
+Test(mng_chain, where_the_disk_has_no_room_nobody_is_to_join)
+{
+    struct mnode *n = made_node(&w, "a"), *other = made_node(&w, "b");
+    struct mseg *s = made_open(&w, n, 10, 10), *next;
+
+    w.q->def.state = DEF_OPEN;
+    lane_plan(w.m, w.l);
+    cr_assert_eq(w.l->segs.n, 1);
+    node_says(n, true);
+    cr_assert_eq(w.l->segs.n, 2);
+    next = list_seg(list_last(&w.l->segs));
+    cr_expect_eq(next->node, other);
+    cr_expect_not(s->want_seal, "people may ask there as long as there is nothing behind it");
+    seg_set_phase(next, SEG_REPORTED);
+    next->st.state = SEG_OPEN;
+    lane_plan(w.m, w.l);
+    cr_expect(s->want_seal && s->want_next == next->id);
+    cr_expect_eq(w.l->segs.n, 2);
+}
+
+Test(mng_chain, with_no_room_anywhere_the_tail_stays_until_there_is_some)
+{
+    struct mnode *n = made_node(&w, "a"), *other = made_node(&w, "b");
+    struct mseg *s = made_open(&w, n, 10, 10);
+
+    w.q->def.state = DEF_OPEN;
+    node_says(other, true);
+    node_says(n, true);
+    cr_expect(w.l->segs.n == 1 && !s->want_seal);
+    node_says(n, false);
+    cr_expect(w.l->segs.n == 1 && !s->want_seal, "it has room itself");
+    node_says(n, true);
+    node_says(other, false);
+    cr_expect_eq(w.l->segs.n, 2);
+}
+
 Test(mng_chain, a_closed_queue_opens_no_tail)
 {
     made_node(&w, "a");

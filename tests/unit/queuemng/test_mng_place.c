@@ -61,6 +61,9 @@ Test(mng_place, no_node_that_cannot_take_it)
     b->draining = true;
     cr_assert_eq(pick(NULL), a);
     b->draining = false;
+    b->no_room = true;
+    cr_assert_eq(pick(NULL), a);
+    b->no_room = false;
     b->refused_ms = 1;
     cr_assert_eq(pick(NULL), a);
     b->refused_ms = 0;

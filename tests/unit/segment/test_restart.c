@@ -103,6 +103,10 @@ Test(restart, the_manager_hears_at_once_that_nothing_is_written_and_that_it_is_a
     cr_expect(reports_at_once(r, true));
     segtab_hold(r->t[0], false);
     cr_expect(reports_at_once(r, false));
+    segtab_no_room(r->t[0], true);
+    cr_expect(reports_at_once(r, false) && r->no_room);
+    segtab_no_room(r->t[0], false);
+    cr_expect(reports_at_once(r, false) && !r->no_room);
     rig_free(r);
 }
 

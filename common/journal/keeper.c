@@ -30,7 +30,8 @@ struct keeper {
     bool full;   /* no room for one thing more; those that are there have theirs */
     uint64_t promised; /* things */
     msec_t promised_ms;
-    uint64_t refused, refused_before, taken_back;
+    uint64_t refused, taken_back;
+    uint64_t wanted; /* things, the most that was refused at once since the last look for room */
 };
 
 /* ---- life ------------------------------------------------------------------------ */
@@ -152,6 +153,7 @@ bool keeper_reserve(struct keeper *k, uint64_t n)
         return true;
     if (k->holding || !journal_reserve(k->j, n * k->o.thing_bytes)) {
         k->refused += n;
+        k->wanted = u64_max(k->wanted, n);
         return false;
     }
     k->promised += n;
@@ -161,12 +163,12 @@ bool keeper_reserve(struct keeper *k, uint64_t n)
 /* Once a second, if something was refused since, or while there was no room: nobody may ask for long then. */
 static void look_for_room(struct keeper *k)
 {
-    uint64_t need = k->full ? JOURNAL_ROOM_AGAIN : k->o.thing_bytes;
+    uint64_t need = k->full ? JOURNAL_ROOM_AGAIN : k->wanted * k->o.thing_bytes;
     bool room;
 
-    if (k->holding || (!k->full && k->refused == k->refused_before))
+    if (k->holding || need == 0)
         return;
-    k->refused_before = k->refused;
+    k->wanted = 0;
     room = journal_reserve(k->j, need);
     if (room)
         journal_give_back(k->j, need);

@@ -440,6 +440,8 @@ Test(journal_faults, a_disk_without_room_for_what_is_new_is_told)
     simdisk_set_room(disk, 1 << 20);
     while (keeper_reserve(k, 1))
         n_things++;
+    keeper_promise(k, n_things - 3);
+    cr_expect(!keeper_reserve(k, 32), "a turn with so many, though one alone has room");
     cr_assert(keeper_tick(k, 1000));
     cr_expect_str_eq(warned_of(k), "no room on the disk of its journal: nothing new is accepted; what is "
                                    "there goes on");
@@ -448,7 +450,6 @@ Test(journal_faults, a_disk_without_room_for_what_is_new_is_told)
     cr_expect_eq(n.holding, 0);
     cr_assert(keeper_tick(k, 2000));
     cr_expect_str_neq(warned_of(k), "", "nobody asked meanwhile");
-    keeper_promise(k, n_things - 3);
     cr_assert(keeper_tick(k, 2500 + 1000));
     cr_expect_str_neq(warned_of(k), "", "three have left: no line for each who leaves and each who follows");
     cr_expect(keeper_reserve(k, 3));

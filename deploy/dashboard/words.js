@@ -70,7 +70,7 @@ const UNKNOWN = {
   paused: 'it is paused', stopped: 'a limit lets nobody in', not_open: 'it is not open', measuring: 'it is being measured',
 };
 export const etaOf = q => !inLine(q) ? ['–', 'nobody waits']
-  : q.eta_last_s === null ? ['not known', q.eta_reason === 'stopped' && q.limited_by === 'recovery' ? 'a lost segment comes back first' : UNKNOWN[q.eta_reason] || 'not measured yet']
+  : q.eta_last_s === null ? ['not known', q.eta_reason === 'stopped' && q.limited_by === 'recovery' ? 'a lost segment comes back first' : q.eta_reason === 'stopped' && q.allowed_per_s > 0 ? 'the node of its head is away' : UNKNOWN[q.eta_reason] || 'not measured yet']
     : [span(1000 * q.eta_last_s), 'for the last in line' + (q.eta_reason === 'slower' ? ', slower than told' : q.eta_reason === 'faster' ? ', faster than told' : q.eta_reason === 'stay' ? ', if nobody leaves' : '')];
 
 const ifAllStay = reason => reason === 'stay' ? ', if all who are inside stay as long as they may' : '';

@@ -10,7 +10,8 @@
  *   measured over ETA_FAST_S clearly off    after ETA_SURE_S seconds: what is new counts alone
  *   measured over ETA_SLOW_S a little off   after ETA_SURE_S seconds
  *   paused, or nothing is allowed           unknown at once; after it as before
- *   a lost segment is rebuilt               as before; unknown while that lets nobody in
+ *   a lost segment is rebuilt, or the nodes as before; unknown while that lets nobody in
+ *   of all who wait are away
  *   slots are full, and nobody leaves       as many as follow when each stays for the longest time: as
  *                                           a rule they come sooner. It is the mean, and no bound: who
  *                                           came in together leave together, and what others hold of a
@@ -60,8 +61,8 @@ struct eta_in { /* a second of a lane */
     double allowed;            /* per second, for this lane; 0: only measuring tells (slots) */
     double by_stay;            /* by slots: as many follow a second in the long run, since no session
                                 * lasts for ever; 0: not known */
-    bool paused, stopped;      /* by the operator; by what limits, or by a rebuild that lets nobody in */
-    bool held;                 /* by a rebuild: how many it lets in says nothing about later */
+    bool paused, stopped;      /* by the operator; by what limits, or as `held`, if that lets nobody in */
+    bool held;                 /* by a rebuild, or nodes that are away: how many are let in says nothing about later */
     msec_t told_for_ms;        /* the longest that anybody stays away as told */
 };
 void eta_second(struct eta_lane *e, const struct eta_in *in);

@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "queuemng/release/budgets.h"
+#include "queuemng/release/pop.h"
 #include "queuemng/state/node.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/queue.h"
@@ -85,10 +86,11 @@ static uint64_t growth(uint64_t *before, uint64_t now)
 
 #define HELD_S 3 /* seconds without anybody: a rebuild lets people in by fits and starts */
 
-/* A rebuild lets in whose turn it surely is, and then nobody until it ends. */
-static void hold(struct mlane *l, struct eta_in *in)
+/* A rebuild lets in whose turn it surely is, and then nobody until it ends; nodes that are away let in nobody.
+ * It is looked anew: with slots full nobody has, perhaps since before the rebuild ended. */
+static void hold(const struct mng *m, struct mlane *l, struct eta_in *in)
 {
-    in->held = l->recovering && in->waiting != 0;
+    in->held = in->waiting != 0 && pop_is_held(m, l);
     l->held_s = in->held && in->released == 0 ? l->held_s + 1 : 0;
     in->stopped |= l->held_s >= HELD_S;
 }
@@ -121,7 +123,7 @@ void lane_eta(const struct mng *m, struct mlane *l)
                                 (q->def.mode != MODE_SLOTS && q->allowed_per_s <= 0));
     if (first)
         in.gone = in.released = 0;
-    hold(l, &in);
+    hold(m, l, &in);
     eta_second(&l->eta, &in);
     probe(l, m->now_ms);
 }

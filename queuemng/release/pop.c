@@ -32,10 +32,11 @@ static struct mseg *pop_head(const struct mng *m, struct mlane *l, bool *wait)
 {
     struct mseg *first_open = NULL;
 
-    *wait = l->recovering = false;
+    *wait = l->recovering = l->past_away = false;
     each_seg(l, s) {
         if (seg_dry(s) || (!seg_is_announced(s) && s->kind != OPEN_REBUILD))
             continue;
+        l->past_away |= !seg_reachable(s);
         if (seg_is_lost(s) && m->now_ms - s->lost_ms > patience_ms(m, s))
             continue; /* no node has room for it */
         l->recovering = seg_is_recovering(s);
@@ -61,6 +62,14 @@ static struct mseg *pop_head(const struct mng *m, struct mlane *l, bool *wait)
             first_open = s;
     }
     return NULL;
+}
+
+bool pop_is_held(const struct mng *m, struct mlane *l)
+{
+    bool wait;
+    const struct mseg *s = pop_head(m, l, &wait);
+
+    return l->recovering || (s == NULL && l->past_away);
 }
 
 static void pop_send(struct mng *m, struct mlane *l, const struct mseg *s)

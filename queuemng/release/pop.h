@@ -12,6 +12,7 @@
 
 #include "common/base/base.h"
 
+struct mlane;
 struct mng;
 struct mnode;
 struct mqueue;
@@ -26,6 +27,9 @@ void pops_by_hand(const struct mng *m, struct mqueue *q, uint64_t n);
 void pops_look(const struct mng *m, struct mqueue *q, msec_t now_ms);
 /* Tickets per second that would be allowed now; *copy: the controller that said so. */
 double pops_peek(const struct mng *m, const struct mqueue *q, struct release *copy);
+/* What a lane lets in now says nothing of later: a rebuild is at its head, or all who wait are on nodes that are
+ * away. Looks anew. */
+bool pop_is_held(const struct mng *m, struct mlane *l);
 /* The answer to SEG_POP. */
 void on_seg_popped(struct mng *m, struct mnode *n, const struct msg_seg_popped *g);
 /* Repeats orders that it may have missed, with the same tick, after its link is back. */

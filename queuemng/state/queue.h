@@ -91,6 +91,7 @@ struct mlane {
     uint32_t n_chunks, cap_chunks;
     uint64_t next_chunk;
     bool recovering; /* the last look for somebody to release ended at a rebuild */
+    bool past_away;  /* it met a segment that cannot be reached */
     bool has_lost;   /* some segment waits for a node */
     bool has_missing_source;  /* or for what it absorbed */
     struct mpop pop;
@@ -116,7 +117,7 @@ struct mlane {
     uint64_t let_in;  /* in the last second */
     struct eta_lane eta;
     uint64_t eta_released, eta_gone; /* at its last look */
-    uint32_t held_s;    /* seconds in a row in which a rebuild let nobody in */
+    uint32_t held_s;    /* seconds in a row in which a rebuild, or nodes that are away, let nobody in */
     struct pace pace;   /* pace as last sent; */
     uint64_t soon;      /* and places whose turn comes soon */
     msec_t told_ms;     /* until then somebody may stay away, as he was told */

@@ -415,6 +415,33 @@ Test(eta, a_rebuild_promises_nobody_days)
     mr_free(r);
 }
 
+/* Nodes that restart let nobody in for as long: that was told as a rate of nearly nothing, too. */
+Test(eta, nodes_that_are_away_promise_nobody_days)
+{
+    struct mr *r = mr_new("away");
+    struct mng_lane_view v;
+    unsigned unknown = 0;
+
+    r->crowd = r->may_lose = true;
+    mr_put_queue(r, "{\"name\": \"q\", \"release_per_s\": 5, \"segment_capacity\": 4000, \"merge\": false}");
+    mr_run(r, 500);
+    mr_join(r, 400);
+    mr_play(r, 5000);
+    for (int i = 0; i < MR_NODES; i++)
+        mr_link_down(r, &r->link[i], 20000);
+    for (unsigned s = 0; s < 70; s++) {
+        mr_play(r, 1000);
+        v = last_of(r);
+        unknown += v.eta_reason != NULL && strcmp(v.eta_reason, "stopped") == 0;
+        cr_expect_lt(v.eta_last_s, 1.5 * (double)v.waiting / 5 + 10, "after %u s: %g s for %llu", s, v.eta_last_s,
+                     (unsigned long long)v.waiting);
+    }
+    cr_expect_gt(unknown, 14, "%u s", unknown);
+    cr_expect_lt(unknown, 21, "%u s", unknown);
+    cr_expect_gt(v.eta_last_s, 0);
+    mr_free(r);
+}
+
 /* What was let in a moment ago is no contradiction to what may go in now. */
 Test(eta, a_lower_rate_is_shown_within_two_seconds)
 {

@@ -48,8 +48,11 @@
 
   /* What the worker needs to say that the browser has renewed the subscription: it sees no localStorage. */
   async function note(push_key) {
-    const c = await caches.open('segq:push'), scope = new URL(root, location).href;
-    await (push_key ? c.put(scope, new Response(JSON.stringify({ token, push_key }))) : c.delete(scope));
+    const scope = new URL(root, location).href;
+    try {
+      const c = await caches.open('segq:push');
+      await (push_key ? c.put(scope, new Response(JSON.stringify({ token, push_key }))) : c.delete(scope));
+    } catch (e) { /* no storage: it is told all the same, as long as its subscription lasts */ }
   }
 
   /* With its worker the subscription ends, too. */

@@ -6,10 +6,14 @@ const words = new URL(location).searchParams;
 
 addEventListener('install', () => skipWaiting());
 
+/* Left by tell.js: the ticket's token and the key of its subscription. */
+const kept = () => caches.open('segq:push').then(c => c.match(registration.scope));
+const forget = () => caches.open('segq:push').then(c => c.delete(registration.scope));
+
 addEventListener('push', e => {
   let m = {};
   try { m = e.data.json() || m; } catch (x) { /* nothing was sent with it */ }
-  e.waitUntil(registration.showNotification(m.title || words.get(m.type === 'turn.soon' ? 'soon' : 'turn'), {
+  e.waitUntil(Promise.all([registration.showNotification(m.title || words.get(m.type === 'turn.soon' ? 'soon' : 'turn'), {
     body: m.body || words.get('title'),
     lang: words.get('lang'),
     dir: words.get('dir') || 'auto',
@@ -17,8 +21,21 @@ addEventListener('push', e => {
     renotify: true,
     requireInteraction: true,
     data: m.url || words.get('page'),
-  }));
+  }), m.type === 'turn.now' && forget()])); /* the last word */
 });
+
+/* The browser has renewed the subscription, or ended it: the ticket gets the new one, unless it is over. */
+async function renew(e) {
+  const r = await kept();
+  if (!r) return;
+  const { token, push_key } = await r.json();
+  const contact = e.newSubscription ||
+    await registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: push_key });
+  const said = await fetch('/v1/tickets/' + token + '/contact', { method: 'PUT', body: JSON.stringify({ contact, push_key }) });
+  if (said.status === 410 || said.status === 404) await forget();
+}
+
+addEventListener('pushsubscriptionchange', e => e.waitUntil(renew(e)));
 
 addEventListener('notificationclick', e => {
   const url = new URL(e.notification.data, location);

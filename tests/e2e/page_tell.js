@@ -53,21 +53,9 @@ async function button() {
   claim('a page that is loaded again knows it', true);
   await k.accessible(page, 'a button that is pressed');
 
-  // what is sent is shown, by the worker: no headless browser shows it
-  const [worker] = c.serviceWorkers();
-  await worker.evaluate(() => { registration.showNotification = async (text, o) => { self.shown = [text, o.body, o.data, o.lang, o.tag]; }; });
-  const push = data => worker.evaluate(async text => {
-    dispatchEvent(new PushEvent('push', text ? { data: text } : {}));
-    return self.shown;
-  }, data);
   const title = await page.locator('#title').textContent(), back = '/q/login?return=' + encodeURIComponent(TARGET);
-  const shows = async (what, text, want) => claim(what, JSON.stringify(await push(text)) === JSON.stringify(want.concat('en', k.ROUTER + '/q/login/')));
-  await shows('the worker says that it is soon', '{"type":"turn.soon","data":{}}', ['It is your turn soon', title, back]);
-  await shows('and that it is now, in its place', '{"type":"turn.now","data":{}}', ['It is your turn', title, back]);
-  await shows('without a word of the sender, too', '', ['It is your turn', title, back]);
-  await shows('and whatever is sent', 'null', ['It is your turn', title, back]);
-  await shows('or what the sender says', '{"title":"Concert","body":"Come","url":"https://shop.example/?t=1"}', ['Concert', 'Come', 'https://shop.example/?t=1']);
-
+  const [worker] = c.serviceWorkers();
+  const kept = () => worker.evaluate(async () => (await (await caches.open('segq:push')).keys()).length);
   // the browser renews it while no page is open
   await page.close();
   await worker.evaluate(async endpoint => {
@@ -77,6 +65,22 @@ async function button() {
     dispatchEvent(e);
     await self.renewed;
   }, ENDPOINT + 'new');
+  claim('the ticket stays known to the worker', await kept() === 1);
+
+  // what is sent is shown, by the worker: no headless browser shows it
+  await worker.evaluate(() => { registration.showNotification = async (text, o) => { self.shown = [text, o.body, o.data, o.lang, o.tag]; }; });
+  const push = data => worker.evaluate(async text => {
+    dispatchEvent(new PushEvent('push', text ? { data: text } : {}));
+    return self.shown;
+  }, data);
+  const shows = async (what, text, want) => claim(what, JSON.stringify(await push(text)) === JSON.stringify(want.concat('en', k.ROUTER + '/q/login/')));
+  await shows('the worker says that it is soon', '{"type":"turn.soon","data":{}}', ['It is your turn soon', title, back]);
+  await shows('and that it is now, in its place', '{"type":"turn.now","data":{}}', ['It is your turn', title, back]);
+  await claimUntil('which is the last word: the worker forgets the ticket', async () => await kept() === 0);
+  await shows('without a word of the sender, too', '', ['It is your turn', title, back]);
+  await shows('and whatever is sent', 'null', ['It is your turn', title, back]);
+  await shows('or what the sender says', '{"title":"Concert","body":"Come","url":"https://shop.example/?t=1"}', ['Concert', 'Come', 'https://shop.example/?t=1']);
+
   await k.release(1);
   await claimUntil('the endpoint gets the renewed subscription when the turn has come', () => turns().some(t => t.contact.endpoint === ENDPOINT + 'new'));
   claim('no errors, no policy broken', c.wrong.length === 0, c.wrong.join('; '));

@@ -16,19 +16,21 @@ import (
 
 const (
 	challenges = 4       // of a join, at most
-	counters   = 1 << 22 // far more than any challenge has
+	counters   = 1 << 22 // far more than any challenge has, as these two:
+	rounds     = 1 << 20 // of one key
+	work       = 1 << 30 // rounds in all
 )
 
 var errNoAnswer = errors.New("segq: this challenge has no answer")
 
 // pbkdf2 is a key of 32 bytes (RFC 8018), one block of HMAC-SHA-256.
-func pbkdf2(password, salt []byte, rounds int) []byte {
+func pbkdf2(password, salt []byte, cost int) []byte {
 	mac := hmac.New(sha256.New, password)
 	mac.Write(salt)
 	mac.Write([]byte{0, 0, 0, 1})
 	u := mac.Sum(nil)
 	key := append([]byte(nil), u...)
-	for i := 1; i < rounds; i++ {
+	for i := 1; i < cost; i++ {
 		mac.Reset()
 		mac.Write(u)
 		u = mac.Sum(u[:0])
@@ -53,16 +55,17 @@ func solve(ctx context.Context, challenge json.RawMessage) (string, error) {
 	nonce, err := hex.DecodeString(c.Parameters.Nonce)
 	salt, err2 := hex.DecodeString(c.Parameters.Salt)
 	prefix, err3 := hex.DecodeString(c.Parameters.KeyPrefix)
-	if err != nil || err2 != nil || err3 != nil || len(prefix) == 0 {
+	cost := c.Parameters.Cost
+	if err != nil || err2 != nil || err3 != nil || len(prefix) == 0 || cost < 1 || cost > rounds {
 		return "", errNoAnswer
 	}
 	password := append(nonce, 0, 0, 0, 0)
-	for counter := uint32(0); counter < counters; counter++ {
+	for counter := uint32(0); counter < counters && int(counter) < work/cost; counter++ {
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}
 		binary.BigEndian.PutUint32(password[len(nonce):], counter)
-		key := pbkdf2(password, salt, c.Parameters.Cost)
+		key := pbkdf2(password, salt, cost)
 		if bytes.HasPrefix(key, prefix) {
 			said, err := json.Marshal(map[string]any{"challenge": challenge,
 				"solution": map[string]any{"counter": counter, "derivedKey": hex.EncodeToString(key)}})

@@ -122,7 +122,8 @@ func TestAJoinThatCostsWork(t *testing.T) {
 		is(t, "the answer", strings.Contains(string(said), `"counter":9`), i%2 == 1)
 		is(t, "the key", q.Header.Get("Idempotency-Key"), f.all()[0].Header.Get("Idempotency-Key"))
 	}
-	for _, unfit := range []string{`{"status":428,"code":"challenge_required","verify":true}`, `{"status":428,"challenge":{"parameters":{}}}`} {
+	for _, unfit := range []string{`{"status":428,"code":"challenge_required","verify":true}`, `{"status":428,"challenge":{"parameters":{}}}`,
+		`{"status":428,"challenge":{"parameters":{"cost":1000000000000,"nonce":"00","salt":"01","keyPrefix":"ff"}}}`} {
 		_, c = newFake(t, answers(428, unfit))
 		if _, err := c.WaitForPass(ctx, "login", nil); !errors.Is(err, ErrChallenge) {
 			t.Errorf("%s: %v", unfit, err)

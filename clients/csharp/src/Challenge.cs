@@ -9,7 +9,9 @@ namespace Segq
     /// <summary>The work that a join costs at times (docs/challenge.md).</summary>
     internal static class Challenge
     {
-        private const int Counters = 1 << 22; // far more than any challenge has
+        private const int Counters = 1 << 22; // far more than any challenge has, as these two:
+        private const int Rounds = 1 << 20;   // of one key
+        private const int Work = 1 << 30;     // rounds in all
 
         /// <summary>A key of 32 bytes (RFC 8018), one block of HMAC-SHA-256. (netstandard2.0 has it for SHA-1 alone.)
         /// </summary>
@@ -36,10 +38,10 @@ namespace Segq
             var p = Json.Get(challenge, "parameters");
             byte[] nonce = Bytes(Json.Get(p, "nonce")), salt = Bytes(Json.Get(p, "salt")), prefix = Bytes(Json.Get(p, "keyPrefix"));
             var rounds = Json.Number(Json.Get(p, "cost"));
-            if (nonce == null || salt == null || prefix == null || prefix.Length == 0 || rounds == null)
+            if (nonce == null || salt == null || prefix == null || prefix.Length == 0 || rounds == null || !(rounds >= 1 && rounds <= Rounds))
                 return null;
             var password = nonce.Concat(new byte[4]).ToArray();
-            for (int counter = 0; counter < Counters; counter++)
+            for (int counter = 0; counter < Counters && counter < Work / rounds.Value; counter++)
             {
                 cancel.ThrowIfCancellationRequested();
                 for (int k = 0; k < 4; k++)

@@ -25,22 +25,28 @@ function ticketOf(said) {
 }
 
 const CHALLENGES = 4; // of a join, at most
+const COUNTERS = 1 << 22; // far more than any challenge has, as these two:
+const ROUNDS = 1 << 20; // of one key
+const WORK = 1 << 30; // rounds in all
 const PROOFS = 2; // of a request, at most: the first may lack a nonce
 const DEVICE = /(?:^|, ?)(segq_device_[^\s=;,]+=[\w.-]+)/; // the one cookie that is kept
+const isHex = x => typeof x === 'string' && /^([0-9a-f]{2})+$/i.test(x);
 const bytes = hex => Uint8Array.from(hex.match(/../g), x => parseInt(x, 16));
 
-/** The answer to the challenge of a 428, for the header `segq-challenge`: a second of work, or some. */
+/** The answer to the challenge of a 428, for the header `segq-challenge`: a second of work, or some. undefined: it has none. */
 async function solve(challenge, signal) {
-  const p = challenge.parameters, nonce = bytes(p.nonce), salt = bytes(p.salt), prefix = bytes(p.keyPrefix);
+  const p = challenge.parameters || {};
+  if (![p.nonce, p.salt, p.keyPrefix].every(isHex) || !(p.cost >= 1 && p.cost <= ROUNDS)) return undefined;
+  const nonce = bytes(p.nonce), salt = bytes(p.salt), prefix = bytes(p.keyPrefix);
   const { subtle } = globalThis.crypto || (await import('node:crypto')).webcrypto;
   const derive = async counter => {
     const pass = new Uint8Array(nonce.length + 4);
     pass.set(nonce);
     new DataView(pass.buffer).setUint32(nonce.length, counter);
     const key = await subtle.importKey('raw', pass, 'PBKDF2', false, ['deriveBits']);
-    return new Uint8Array(await subtle.deriveBits({ name: 'PBKDF2', hash: 'SHA-256', salt, iterations: p.cost }, key, 8 * p.keyLength));
+    return new Uint8Array(await subtle.deriveBits({ name: 'PBKDF2', hash: 'SHA-256', salt, iterations: p.cost }, key, 256));
   };
-  for (let n = 0; ; n += 16) {
+  for (let n = 0; n < COUNTERS && n < WORK / p.cost; n += 16) {
     signal?.throwIfAborted();
     const keys = await Promise.all(Array.from({ length: 16 }, (_, i) => derive(n + i)));
     const i = keys.findIndex(k => prefix.every((x, at) => k[at] === x));
@@ -48,6 +54,7 @@ async function solve(challenge, signal) {
     const derivedKey = Array.from(keys[i], x => x.toString(16).padStart(2, '0')).join('');
     return btoa(JSON.stringify({ challenge, solution: { counter: n + i, derivedKey } }));
   }
+  return undefined;
 }
 
 /** One place in one queue. Iterate over it, or wait(). `trouble` is "offline" or "busy" while nobody answers. */
@@ -80,8 +87,11 @@ export class Line {
         return this._heard(await this._ask('POST', `/v1/queues/${path(this.queue)}/tickets`, this._body, headers));
       } catch (e) {
         if (!left) throw e;
-        if (e instanceof ChallengeRequired && e.problem.challenge) headers['segq-challenge'] = await solve(e.problem.challenge, this._signal);
-        else if (e instanceof Forbidden && e.code.startsWith('challenge_')) delete headers['segq-challenge']; // slept over, or from another network
+        if (e instanceof ChallengeRequired && e.problem.challenge) {
+          const answer = await solve(e.problem.challenge, this._signal);
+          if (!answer) throw e;
+          headers['segq-challenge'] = answer;
+        } else if (e instanceof Forbidden && e.code.startsWith('challenge_')) delete headers['segq-challenge']; // slept over, or from another network
         else throw e;
       }
     }

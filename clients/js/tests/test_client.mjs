@@ -91,6 +91,11 @@ test('a join that costs work is worked for, with the key that asked', async t =>
     assert.equal(said.length, 2);
     assert.equal(new Set(f.asked.map(a => /^idempotency-key: (.*)$/im.exec(a.head)[1])).size, 1);
   }
+  const endless = { nonce: '00', salt: '01', cost: 1e12, keyLength: 32, keyPrefix: 'ff' };
+  for (const parameters of [endless, { ...endless, cost: 1, salt: 'x' }, {}]) {
+    const f = await fake(t, problem(428, 'challenge_required', { challenge: { parameters } }));
+    await assert.rejects(soon(f.url).line('q').join(), names({ name: 'ChallengeRequired', code: 'challenge_required', status: 428 }));
+  }
   const never = await fake(t, ...Array(9).fill(asks));
   await assert.rejects(soon(never.url).line('q').join(), names({ name: 'ChallengeRequired', code: 'challenge_required', status: 428 }));
 });

@@ -86,11 +86,18 @@ def _object(data: str) -> Dict[str, Any]:
     return said
 
 
+COUNTERS = 1 << 22  # far more than any challenge has, as these two:
+ROUNDS = 1 << 20  # of one key
+WORK = 1 << 30  # rounds in all
+
+
 def solve(challenge: Any) -> str:
     """The answer to the challenge of a 428, for the header `segq-challenge`: takes a second of work."""
     p = challenge["parameters"]
     nonce, salt, prefix = (bytes.fromhex(p[k]) for k in ("nonce", "salt", "keyPrefix"))
-    for counter in range(1 << 22):
+    if not 1 <= p["cost"] <= ROUNDS:
+        raise ValueError("nobody works so long for a place")
+    for counter in range(min(COUNTERS, WORK // p["cost"])):
         key = hashlib.pbkdf2_hmac("sha256", nonce + counter.to_bytes(4, "big"), salt, p["cost"])
         if key.startswith(prefix):
             said = {"challenge": challenge, "solution": {"counter": counter, "derivedKey": key.hex()}}
@@ -132,7 +139,10 @@ class Line:
             except ChallengeRequired as e:
                 if not left or not e.problem.get("challenge"):  # the site's own check is asked for
                     raise
-                headers = {**headers, "segq-challenge": solve(e.problem["challenge"])}
+                try:
+                    headers = {**headers, "segq-challenge": solve(e.problem["challenge"])}
+                except (KeyError, TypeError, ValueError) as why:
+                    raise e from why
             except Forbidden as e:
                 if not e.code.startswith("challenge_") or not left:
                     raise

@@ -335,6 +335,10 @@ class People(unittest.TestCase):
             said = [x.split(b": ")[1] for a in f.asked for x in a.split(b"\r\n") if x.startswith(b"segq-challenge")]
             self.assertEqual([json.loads(base64.b64decode(x))["solution"] for x in said], [{"counter": 5, "derivedKey": key.hex()}] * 2)
             self.assertEqual(len({x for a in f.asked for x in a.split(b"\r\n") if x.startswith(b"Idempotency-Key")}), 1)
+        endless = {"nonce": nonce.hex(), "salt": salt.hex(), "cost": 10**12, "keyLength": 32, "keyPrefix": "ff"}
+        for parameters in endless, {**endless, "cost": 1, "salt": "x"}, {}:
+            with self.subTest(parameters), self.assertRaises(segq.ChallengeRequired):
+                self.line(problem(428, "challenge_required", challenge={"signature": "s", "parameters": parameters}))
         with self.assertRaises(segq.ChallengeRequired):
             self.line(*[asks] * 9)
 

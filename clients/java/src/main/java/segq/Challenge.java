@@ -13,7 +13,9 @@ import javax.crypto.spec.SecretKeySpec;
 
 /** The work that a join costs at times (docs/challenge.md). */
 final class Challenge {
-    private static final int COUNTERS = 1 << 22; // far more than any challenge has
+    private static final int COUNTERS = 1 << 22; // far more than any challenge has, as these two:
+    private static final int ROUNDS = 1 << 20;   // of one key
+    private static final int WORK = 1 << 30;     // rounds in all
     private static final byte[] FIRST_BLOCK = { 0, 0, 0, 1 };
 
     private Challenge() { }
@@ -48,11 +50,14 @@ final class Challenge {
         } catch (IllegalArgumentException e) {
             return null;
         }
-        if (prefix.length == 0 || prefix.length > 32 || !(p.get("cost") instanceof Number rounds))
+        if (prefix.length == 0 || prefix.length > 32 || !(p.get("cost") instanceof Number cost))
+            return null;
+        long rounds = cost.longValue();
+        if (rounds < 1 || rounds > ROUNDS)
             return null;
         ByteBuffer password = ByteBuffer.allocate(nonce.length + 4).put(nonce);
-        for (int counter = 0; counter < COUNTERS && !unwanted.getAsBoolean(); counter++) {
-            byte[] key = pbkdf2(password.putInt(nonce.length, counter).array(), salt, rounds.longValue());
+        for (int counter = 0; counter < COUNTERS && counter < WORK / rounds && !unwanted.getAsBoolean(); counter++) {
+            byte[] key = pbkdf2(password.putInt(nonce.length, counter).array(), salt, rounds);
             if (Arrays.equals(key, 0, prefix.length, prefix, 0, prefix.length)) {
                 Map<String, Object> solution = new LinkedHashMap<>(), said = new LinkedHashMap<>();
                 solution.put("counter", (long) counter);

@@ -91,10 +91,11 @@ struct append_ans {
     uint32_t issued_s; /* Unix seconds; goes into the token */
     uint32_t poll_after_ms;
     union {
-        uint64_t position; /* EXISTING: 0 if another node has it */
+        uint64_t position;
         seg_id next;
     };
     seg_id seg; /* the token's segment (differs from the asked one if EXISTING and moved) */
+    uint8_t counted; /* EXISTING, 1: the node knows of this join, too: it may be given back. Absent: an older node */
     uint16_t pass_len; /* this and the rest: APPEND_ENTERED */
     const char *pass;
     int64_t released_at_ms, pass_expires_s;

@@ -187,15 +187,16 @@ const struct subject *subjects_by_ticket(const struct subjects *s, struct ticket
     return i != TICKET_IDX_NONE ? &s->v[i] : NULL;
 }
 
-void subjects_found(struct subjects *s, struct ticket_id id)
+bool subjects_found(struct subjects *s, struct ticket_id id)
 {
     uint32_t i = s->n > 0 ? ticket_idx_find(&s->by_ticket, s->v, id) : TICKET_IDX_NONE;
 
     if (i == TICKET_IDX_NONE)
-        return;
+        return false;
     s->v[i].found = true;
     if (s->v[i].joins != 0) /* 256 of them are 0: too many */
         s->v[i].joins++;
+    return s->v[i].joins != 0;
 }
 
 bool subjects_give_back(struct subjects *s, struct ticket_id id, bool surely)

@@ -62,8 +62,8 @@ bool subjects_has(const struct subjects *s, uint64_t hash);
 const struct subject *subjects_by_name(const struct subjects *s, uint64_t hash,
                                        const char *text, size_t len);
 const struct subject *subjects_by_ticket(const struct subjects *s, struct ticket_id id);
-/* A later join is answered with it. */
-void subjects_found(struct subjects *s, struct ticket_id id);
+/* A later join is answered with it. False: it is not counted, so it cannot be given back. */
+bool subjects_found(struct subjects *s, struct ticket_id id);
 void subjects_del_known(struct subjects *s, struct ticket_id id);
 /* A join that was answered with it gives it back. surely: it may have been heard already, so it counts only
  * if no other join knows of it. False: another one knows of it, as far as this process can tell. */

@@ -35,7 +35,7 @@ struct world {
     bool sealed;
     seg_id next_seg;     /* of a map: segments from here on are newer; 0: 100 */
     seg_id refused;      /* the node takes no joins to it; 0: none */
-    bool found;          /* whoever joins has a place already */
+    bool found, counts;  /* whoever joins has a place already, and the node counts that */
     uint64_t heir;       /* heir_hash of the last leave */
     uint32_t poll_ms;  /* that is told; 0 = 3000 */
     uint32_t moved;    /* so many before each have gone */
@@ -231,6 +231,7 @@ static void append(const struct append_req *q, struct append_ans *a)
              q->subject_len > 0 ? q->subject : "");
     if (w.found || (q->subject_len == 5 && memcmp(q->subject, "known", 5) == 0))
         a->state = APPEND_EXISTING;
+    a->counted = w.counts;
     if (q->subject_len > 5 && memcmp(q->subject + q->subject_len - 5, "alien", 5) == 0) {
         a->state = APPEND_EXISTING;
         a->position = APPEND_ALIEN;

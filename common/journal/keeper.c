@@ -85,6 +85,8 @@ int keeper_new(struct keeper **out, const struct keeper_opts *o, struct err *e)
     if (k == NULL)
         return err_set(e, SQ_ENOMEM, "journal");
     k->o = *o;
+    /* A disk may be full from the start: found before anybody asks. */
+    k->wanted = 1;
     k->o.parent = k->o.node = NULL;
     k->boot = o->disk == NULL ? keeper_this_boot() : 0;
     snprintf(k->node, sizeof(k->node), "%s", o->node);

@@ -26,15 +26,9 @@ static uint64_t seg_missing(const struct mseg *s)
     return seg_is_recovering(s) && s->was_waiting > back ? s->was_waiting - back : 0;
 }
 
-/* Its node is to have no more people: the operator empties it, or its disk has no room for them. */
-static bool is_closed(const struct mseg *s)
-{
-    return s->node->draining || s->node->no_room;
-}
-
 static bool takes_joins(const struct mseg *s)
 {
-    return s->state == SEG_OPEN && !s->want_seal && !is_closed(s) && prequeue_fits(s);
+    return s->state == SEG_OPEN && !s->want_seal && !node_is_closed(s->node) && prequeue_fits(s);
 }
 
 static void lane_sum(struct mlane *l)
@@ -150,7 +144,7 @@ static void lane_seal(struct mng *m, struct mlane *l)
             seg_todo(m, s);
             queue_mapped(m, l->q);
             queue_chain_changed(m, l->q); /* a later manager must not open it again (I3) */
-        } else if ((is_closed(s) || !prequeue_fits(s)) && seg_is_announced(s) &&
+        } else if ((node_is_closed(s->node) || !prequeue_fits(s)) && seg_is_announced(s) &&
                    !s->want_seal && next_open(l, s) != NULL) {
             s->want_seal = true;
             s->want_next = next_open(l, s)->id;
@@ -203,14 +197,15 @@ static bool open_one(struct mng *m, struct mlane *l)
     return true;
 }
 
-/* The last one is sealed only when there is another behind it: a closed node asks for that,
- * however much room there is in front (and also while the queue is closed). */
-static bool end_is_closed(const struct mlane *l)
+/* The last one is sealed only when there is another behind it: an emptied node asks for that,
+ * however much room there is in front (and also while the queue is closed). A full disk does not: its
+ * segments count as no room, and where nobody misses that, disks that are full in turn cost nothing. */
+static bool end_is_drained(const struct mlane *l)
 {
     const struct mseg *last = list_seg(list_last(&l->segs));
 
     return last != NULL && last->state == SEG_OPEN && !seg_is_lost(last) && !last->want_seal &&
-           seg_is_announced(last) && is_closed(last);
+           seg_is_announced(last) && last->node->draining;
 }
 
 /* Room for what will join until the next look, and never less than the threshold. */
@@ -265,7 +260,7 @@ static void lane_open(struct mng *m, struct mlane *l)
         return;
     each_seg(l, s)
         open += s->state == SEG_OPEN;
-    if (end_is_closed(l) && open < MNG_OPEN_MAX && open_one(m, l))
+    if (end_is_drained(l) && open < MNG_OPEN_MAX && open_one(m, l))
         open++;
     if (!queue_wants_room(l->q))
         return;
@@ -277,7 +272,7 @@ static bool lane_is_short(const struct mlane *l)
 {
     bool no_tail = l->no < l->q->n_lanes && l->room == 0 && queue_wants_room(l->q);
 
-    return no_tail || l->has_lost || l->has_missing_source || end_is_closed(l);
+    return no_tail || l->has_lost || l->has_missing_source || end_is_drained(l);
 }
 
 bool lane_is_waiting(const struct mlane *l)

@@ -65,7 +65,7 @@ static bool worth_merging(const struct mlane *l, const struct mseg *x, const str
     if (x->st.waiting == 0 || y->st.waiting == 0 || both > x->capacity)
         return false;
     /* released within seconds anyway: a copy would only be in the way */
-    return !x->node->draining &&
+    return !node_is_closed(x->node) &&
            (double)y->ahead + y->st.waiting > 5.0 * l->release_per_s;
 }
 

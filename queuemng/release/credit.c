@@ -36,7 +36,7 @@ static bool takes_credit(const struct mng *m, const struct mseg *s)
     return seg_is_reported(s) && seg_reachable(s) && !seg_is_uncertain(s) && s->move == NULL &&
            s->kind == OPEN_TAIL && s->state == SEG_OPEN && s->st.state == SEG_OPEN &&
            s->st.move == 0 && !s->want_seal && !s->pre.early &&
-           !s->node->draining && m->now_ms - s->node->heard_ms <= MNG_SILENT_MS;
+           !node_is_closed(s->node) && m->now_ms - s->node->heard_ms <= MNG_SILENT_MS;
 }
 
 /* While somebody waits, in whichever lane, no capacity is free. */

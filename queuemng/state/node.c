@@ -143,9 +143,14 @@ static uint64_t score(const struct mng *m, const struct mnode *n, const struct m
     return percent << 32 | n->used;
 }
 
+bool node_is_closed(const struct mnode *n)
+{
+    return n->draining || n->no_room;
+}
+
 static bool may_host(const struct mnode *n)
 {
-    return n->registered && !n->draining && !n->no_room && n->refused_ms == 0 && n->used < n->max_segments &&
+    return n->registered && !node_is_closed(n) && n->refused_ms == 0 && n->used < n->max_segments &&
            n->tickets * 100 < n->max_tickets * FULL_PERCENT;
 }
 

@@ -103,6 +103,8 @@ void node_way_note(struct mnode *n, msec_t ms, msec_t now_ms);
 msec_t node_way_ms(const struct mnode *n);
 /* True: it has a link, has registered, and says something: what it is told it hears. */
 bool node_is_reached(const struct mng *m, const struct mnode *n);
+/* True: it is to have no more people. The operator empties it, or its disk has no room for them. */
+bool node_is_closed(const struct mnode *n);
 /* Nodes are there, and all of them obey managers of another cluster. */
 bool nodes_are_foreign(const struct mng *m);
 /* Either kind of node: an epoch that it has seen, above ours, fences this manager; */

@@ -225,6 +225,7 @@ int seg_journal_again(struct seg_journal *j, struct segtab *t, struct seg_now no
     if (rc == 0 && segtab_replayed(t, now) < 0)
         rc = err_set(e, SQ_ENOMEM, "journal %s", keeper_dir(j->k));
     segtab_hold(t, true);
+    segtab_no_room(t, keeper_no_room(j->k));
     j->held = true;
     return rc;
 }

@@ -168,6 +168,29 @@ Test(mng_chain, with_no_room_anywhere_the_tail_stays_until_there_is_some)
     cr_expect_eq(w.l->segs.n, 2);
 }
 
+/* It is not emptied: what nobody misses stays there, or disks that run full in turn would cost segments. */
+Test(mng_chain, where_the_disk_has_no_room_nothing_is_sealed_that_nobody_would_join)
+{
+    struct mnode *n = made_node(&w, "a"), *other = made_node(&w, "b");
+
+    made_open(&w, other, 10, 10);
+    made_open(&w, n, 0, 0);
+    w.q->def.state = DEF_OPEN;
+    for (int i = 0; i < 3; i++) {
+        node_says(n, true);
+        cr_expect_eq(w.l->segs.n, 2, "people join before it");
+        node_says(n, false);
+    }
+    w.q->def.state = DEF_CLOSED;
+    node_says(other, true);
+    node_says(n, true);
+    node_says(other, false);
+    cr_expect_eq(w.l->segs.n, 2, "nobody joins");
+    w.q->def.state = DEF_OPEN;
+    lane_plan(w.m, w.l);
+    cr_expect_eq(w.l->segs.n, 3);
+}
+
 Test(mng_chain, a_closed_queue_opens_no_tail)
 {
     made_node(&w, "a");

@@ -291,6 +291,9 @@ Test(mng_credit, only_a_tail_that_nobody_can_be_overtaken_in_gets_any)
     a->draining = true;
     expect_none("its node is emptied");
     a->draining = false;
+    a->no_room = true;
+    expect_none("its disk is full: it refuses joins");
+    a->no_room = false;
     s->pre.early = true;
     expect_none("the pre-queue");
     s->pre.early = false;

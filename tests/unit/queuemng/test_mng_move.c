@@ -58,6 +58,17 @@ Test(mng_move, nothing_is_merged_that_would_not_fit)
     cr_assert_eq(w.m->moves.n, 1);
 }
 
+/* What comes is written down, as a join is. */
+Test(mng_move, nothing_is_merged_into_a_node_whose_disk_has_no_room)
+{
+    x->node->no_room = true;
+    moves_plan(w.m, w.l);
+    cr_assert_eq(w.m->moves.n, 0);
+    x->node->no_room = false;
+    moves_plan(w.m, w.l);
+    cr_assert_eq(w.m->moves.n, 1);
+}
+
 Test(mng_move, an_open_segment_is_not_moved)
 {
     y->state = y->st.state = SEG_OPEN;

@@ -183,6 +183,30 @@ Test(seg_journal, a_full_disk_refuses_joins_and_keeps_tickets)
     cr_assert_eq(rig_poll(&n.r, 0, 1, 3).reason, GONE_LEFT);
 }
 
+/* Else people would be sent to it, in vain. */
+Test(seg_journal, a_full_disk_is_told_also_after_a_turn_that_was_taken_back_and_after_a_restart)
+{
+    simdisk_set_room(n.sd, simdisk_used(n.sd));
+    while (seg_journal_reserve(n.j, 10000))
+        ;
+    for (int i = 0; i < 12; i++)
+        cr_assert(turn());
+    cr_assert(n.r.t[0]->no_room);
+    simdisk_fail_at(n.sd, 1, EIO);
+    rig_join(&n.r, 0, 1, 1);
+    cr_assert_not(flush());
+    cr_expect(n.r.t[0]->no_room);
+    restart();
+    simdisk_set_room(n.sd, 1u << 19); /* less than what each log sets aside */
+    restart();
+    (void)turn();
+    cr_expect(n.r.t[0]->no_room, "before anybody has asked");
+    simdisk_set_room(n.sd, UINT64_MAX);
+    for (int i = 0; i < 12; i++)
+        (void)turn();
+    cr_expect_not(n.r.t[0]->no_room);
+}
+
 /* The turn in which a write fails is not told; from then on nothing new is promised, until
  * a whole snapshot is on the disk. */
 Test(seg_journal, a_failed_write_takes_the_turn_back_and_is_cured_by_a_snapshot)

@@ -21,7 +21,7 @@ RULES='[{"match":["big-*"],"endpoints":["paid","gen"],"max_wait":"5s"},{"match":
 check_eq "an endpoint that it names must be there" "$(status_by PUT routes/llm "{\"rules\":$RULES}")" 400
 for e in paid gen; do check_eq "endpoint $e" "$(status_by PUT endpoints/$e "$(def $e)")" 201; done
 check "segqctl makes one" ctl route add llm rules="$RULES"
-check_eq "  and lists its rules" "$(ctl route list | awk '$1 == "llm" { print $3, $4, $5 }' | tr '\n' ';')" 'big-* paid,gen 5s;small gen 0ms;'
+check_eq "  and lists its rules" "$(ctl route list | awk '$1 == "llm" { print $3, $4, $5 }' | tr '\n' ';')" 'big-* paid,gen 5s;small gen any;'
 check_eq "its endpoint stays" "$(status_by DELETE 'endpoints/gen?final=true' '')" 409
 check_eq "a rule that hides others is refused" "$(status_by PATCH routes/llm '{"rules":[{"endpoints":["gen"]},{"endpoints":["paid"]}]}')" 400
 check "export has it" grep -q '^routes:' <(ctl export)

@@ -74,7 +74,6 @@ static const struct column append_ans_cols[] = {
     SOME_NUM(append_ans, released_at_ms, UINT64_MAX),
     SOME_NUM(append_ans, pass_expires_s, UINT64_MAX),
     BYTE(append_ans, row, MSG_BATCH_MAX),
-    BYTE(append_ans, counted, 2),
 };
 
 static const struct column drop_cols[] = {

@@ -12,7 +12,7 @@
 #include "common/base/err.h"
 #include "common/base/memory.h"
 
-#define COLUMNS_MAX 13
+#define COLUMNS_MAX 12
 
 enum column_kind {
     COL_NUM,   /* repeated uint32, uint64, int64: packed varints */

@@ -82,10 +82,16 @@ enum append_state {
     APPEND_NSTATES
 };
 
+#define APPEND_COUNTED NO_PLACE_NOW /* which older routers pass over */
+
 struct append_ans {
     uint8_t state;
     uint8_t client;
-    uint8_t no_place; /* enum no_place, if APPEND_OK without a position */
+    union {
+        uint8_t no_place; /* enum no_place, if APPEND_OK without a position */
+        uint8_t counted;  /* APPEND_COUNTED, if EXISTING: the node knows of this join, too, so it may be given
+                           * back. 0: it does not, or is older */
+    };
     uint8_t row; /* whose it is; 0 in each: the i-th, and the frame answers all of the batch */
     uint32_t number;
     uint32_t issued_s; /* Unix seconds; goes into the token */
@@ -95,7 +101,6 @@ struct append_ans {
         seg_id next;
     };
     seg_id seg; /* the token's segment (differs from the asked one if EXISTING and moved) */
-    uint8_t counted; /* EXISTING, 1: the node knows of this join, too: it may be given back. Absent: an older node */
     uint16_t pass_len; /* this and the rest: APPEND_ENTERED */
     const char *pass;
     int64_t released_at_ms, pass_expires_s;

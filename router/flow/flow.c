@@ -365,7 +365,7 @@ void flow_append_ans(struct flow *f, struct routes *r, const struct append_ans *
         joined(f, a);
         f->fresh = false;
         f->alien = a->position == APPEND_ALIEN;
-        f->counted = a->counted != 0;
+        f->counted = a->counted == APPEND_COUNTED;
         if (SQ_UNLIKELY(f->token.device != 0) && !f->alien && ask_whose(f, r, now_ms))
             break;
         if (f->step != REPLACE_NONE) {

@@ -91,7 +91,7 @@ static bool append_existing(struct segtab *t, const struct seg *g,
     if (SQ_UNLIKELY(is_alien(r, x)))
         a->position = APPEND_ALIEN;
     else
-        a->counted = subjects_found(&s.seg->b.subjects, s.id);
+        a->counted = subjects_found(&s.seg->b.subjects, s.id) ? APPEND_COUNTED : 0;
     return true;
 }
 

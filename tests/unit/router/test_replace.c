@@ -185,7 +185,7 @@ Test(replace, a_place_that_was_found_is_given_back_too)
     struct append_ans here = elsewhere;
     struct flow f;
 
-    here.counted = 1;
+    here.counted = APPEND_COUNTED;
     f = found_again(&here);
     dropped(&f, DROP_INSIDE);
     cr_assert(f.todo == FLOW_ASK && f.asks == FLOW_LEAVE && flow_ticket(&f)->number == 5);

@@ -77,7 +77,7 @@ type Gate struct {
 	Leeway  time.Duration // how far clocks may differ: 30 s
 	Ask     Asking        // of the middleware: AskAlways
 	Timeout time.Duration // of a question about a visitor: 2 s
-	Room    string        // where the waiting page is, if it is not of the same site
+	Room    string        // another address of this site that has the waiting page; visitors come back there
 	Secret  string        // gate_secret_file: for passes that are good once, and other commands than release
 
 	c    *Client

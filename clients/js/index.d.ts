@@ -543,7 +543,7 @@ export interface GateOptions {
   leewayMs?: number;
   ask?: 'always' | 'renew' | 'never';
   timeoutMs?: number;
-  /** Where the waiting page is, if it is not of the same site. */
+  /** Another address of this site that has the waiting page; visitors come back there. */
   room?: string;
   /** As in gate_secret_file of the routers. */
   secret?: string;

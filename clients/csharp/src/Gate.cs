@@ -83,7 +83,7 @@ namespace Segq
 
         public GateAsk Ask = GateAsk.Always;
 
-        /// <summary>Where the waiting page is, if it is not of the same site.</summary>
+        /// <summary>Another address of this site that has the waiting page; visitors come back there.</summary>
         public string Room = "";
 
         /// <summary>That of gate_secret_file.</summary>

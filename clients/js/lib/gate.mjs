@@ -93,8 +93,8 @@ const isAway = e => e instanceof NetworkError || e instanceof Unavailable || e i
 /** For one queue. routers: addresses, or a Client. leewayMs: how far clocks may differ. ask, of the
  * middleware: "always" has a router decide about each request (renewal, revocation, bypass), and checks here
  * only while none answers; "renew" checks here, and asks when a third of the pass is over, so that it is
- * renewed; "never" only checks here. room: where the waiting page is, if it is not of the same site. secret:
- * as in gate_secret_file of the routers. */
+ * renewed; "never" only checks here. room: another address of this site that has the waiting page; visitors
+ * come back there. secret: as in gate_secret_file of the routers. */
 export class Gate {
   constructor(routers, queue, { leewayMs = 30000, ask = 'always', timeoutMs = 2000, room = '', secret, fetch } = {}) {
     if (!['always', 'renew', 'never'].includes(ask)) throw new TypeError('ask: always, renew or never');

@@ -158,7 +158,8 @@ class Gate:
     """For one queue. leeway_s: how far clocks may differ. ask, of the middleware: "always" has a
     router decide about each request (renewal, revocation, bypass), and checks here only while none
     answers; "renew" checks here, and asks when a third of the pass is over, so that it is renewed;
-    "never" only checks here. room: where the waiting page is, if it is not of the same site."""
+    "never" only checks here. room: another address of this site that has the waiting page; visitors
+    come back there."""
 
     def __init__(self, routers: Union[str, Sequence[str], Any], queue: str, *, leeway_s: float = 30.0,
                  ask: str = "always", timeout: float = 2.0, room: str = "", secret: Optional[str] = None) -> None:

@@ -80,7 +80,7 @@ public final class Gate {
         return this;
     }
 
-    /** Where the waiting page is, if it is not of the same site. */
+    /** Another address of this site that has the waiting page; visitors come back there. */
     public Gate room(String site) {
         room = site;
         return this;

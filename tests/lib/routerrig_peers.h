@@ -231,11 +231,12 @@ static void append(const struct append_req *q, struct append_ans *a)
              q->subject_len > 0 ? q->subject : "");
     if (w.found || (q->subject_len == 5 && memcmp(q->subject, "known", 5) == 0))
         a->state = APPEND_EXISTING;
-    a->counted = w.counts ? APPEND_COUNTED : 0;
     if (q->subject_len > 5 && memcmp(q->subject + q->subject_len - 5, "alien", 5) == 0) {
         a->state = APPEND_EXISTING;
         a->position = APPEND_ALIEN;
     }
+    if (a->state == APPEND_EXISTING && a->position != APPEND_ALIEN)
+        a->counted = w.counts ? APPEND_COUNTED : 0;
     if (w.sealed && q->seg == 1)
         *a = (struct append_ans) { .state = APPEND_SEALED, .next = 2 };
 }

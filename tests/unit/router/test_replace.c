@@ -201,6 +201,10 @@ Test(replace, a_place_that_was_found_is_given_back_too)
     f = found_again(&elsewhere);
     dropped(&f, DROP_INSIDE);
     cr_expect(IS_DONE(f, FLOW_INSIDE), "another node told of it, or an older one: that does not know of this join");
+    here.no_place = NO_PLACE_EARLY;
+    f = found_again(&here);
+    dropped(&f, DROP_INSIDE);
+    cr_expect(IS_DONE(f, FLOW_INSIDE), "no other word means that");
 }
 
 /* A claim that is used again later: a fresh place is given back. */

@@ -265,7 +265,7 @@ PART(seg_state, struct seg_status, SegState, seg_state_holds, NUM(seg), NUM(queu
      NUM(waiting), NUM(returning), NUM(ready), NUM(active), NUM(records), NUM(popped),
      NUM(last_tick), NUM(no_shows), NUM(expired), NUM(left), NUM(next), NUM(move),
      NUM(rebuild), NUM(claimed), NUM(drawn), NUM(away), NUM(polls), NUM(closed),
-     NUM(closes_ms), NUM(ahead), NUM(credit_tick), NUM(credit_at), NUM(credit_end),
+     NUM(closes_ms), NUM(shut), NUM(ahead), NUM(credit_tick), NUM(credit_at), NUM(credit_end),
      NUM(aside_end), NUM(unused), NUM(entered), NUMS(absorbed, n_absorbed, absorbed, ANY), MARKS,
      COL(marks, seg, mark_seg))
 

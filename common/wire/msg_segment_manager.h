@@ -170,6 +170,7 @@ struct seg_status {
     bool drawn;    /* an early one: its people have places */
     bool closed;   /* an early one: sealed by the node's clock, since the node started */
     int64_t closes_ms; /* an early one that is not drawn: as it was told */
+    bool shut;     /* closed to joins: sealed as soon as that can be written */
     uint64_t ahead; /* last `ahead` that it heard: positions that are shown count from there */
     uint64_t credit_tick; /* tick of the last SEG_CREDIT that this manager has given */
     uint32_t credit_at, credit_end; /* the numbers that it still lets in; equal: none */

@@ -122,8 +122,22 @@ static struct mseg *next_open(const struct mlane *l, const struct mseg *s)
     return NULL;
 }
 
-/* A tail that nobody reaches, or whose node is being emptied or has no room on its disk, or that is a
- * pre-queue when the queue has opened (or the other way round), is not joined any more. */
+/* For routers and later managers it is sealed from now on; its node seals it when it can. */
+static void seal_by_map(struct mng *m, struct mseg *s, const char *why)
+{
+    log_warn("event=tail_unreachable seg=%llu node=%s why=%s", (unsigned long long)s->id,
+             s->node->name, why);
+    s->want_seal = true;
+    s->state = SEG_SEALED; /* st.state follows when the node says so */
+    seg_used(s);
+    seg_todo(m, s);
+    queue_mapped(m, s->lane->q);
+    queue_chain_changed(m, s->lane->q); /* a later manager must not open it again (I3) */
+}
+
+/* A tail that nobody reaches, or whose node is being emptied, has no room on its disk or cannot write
+ * its journal, or that is a pre-queue when the queue has opened (or the other way round), is not joined
+ * any more. */
 static void lane_seal(struct mng *m, struct mlane *l)
 {
     each_seg(l, s) {
@@ -132,18 +146,12 @@ static void lane_seal(struct mng *m, struct mlane *l)
         if (s->state != SEG_OPEN || seg_is_lost(s))
             continue;
         if (down >= MNG_TAIL_AFTER_MS) {
-            if (!seg_is_announced(s)) {
+            if (seg_is_announced(s))
+                seal_by_map(m, s, "down");
+            else
                 seg_lost(m, s); /* unknown to all: as good as not there */
-                continue;
-            }
-            log_warn("event=tail_unreachable seg=%llu node=%s", (unsigned long long)s->id,
-                     s->node->name);
-            s->want_seal = true;
-            s->state = SEG_SEALED; /* st.state follows when the node says so */
-            seg_used(s);
-            seg_todo(m, s);
-            queue_mapped(m, l->q);
-            queue_chain_changed(m, l->q); /* a later manager must not open it again (I3) */
+        } else if (s->st.shut) {
+            seal_by_map(m, s, "holds");
         } else if ((node_is_closed(s->node) || !prequeue_fits(s)) && seg_is_announced(s) &&
                    !s->want_seal && next_open(l, s) != NULL) {
             s->want_seal = true;

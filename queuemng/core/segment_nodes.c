@@ -316,10 +316,24 @@ static void node_holds(struct mng *m, struct mnode *n, bool holds)
     if (n->holds == holds)
         return;
     n->holds = holds;
+    n->holds_on = false;
+    n->holds_ms = m->now_ms;
     each_node_seg(n, s) {
         s->ahead_sent = UINT64_MAX;
         lane_touch(m, s->lane);
     }
+    lanes_look(m);
+}
+
+/* People join at another node from now on. */
+static void node_holds_tick(struct mng *m, struct mnode *n)
+{
+    if (n->peer == 0 || !n->holds || n->holds_on || m->now_ms - n->holds_ms < MNG_TAIL_AFTER_MS)
+        return;
+    n->holds_on = true;
+    each_node_seg(n, s)
+        lane_touch(m, s->lane);
+    lanes_look(m);
 }
 
 /* People join at another node until there is room again. */
@@ -459,6 +473,7 @@ void nodes_tick(struct mng *m)
             n->refused_ms = 0;
             lanes_look(m);
         }
+        node_holds_tick(m, n);
         if (n->peer == 0)
             node_down_tick(m, n);
         else if (n->draining && n->registered && n->segs.n != 0)

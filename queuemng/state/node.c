@@ -145,7 +145,7 @@ static uint64_t score(const struct mng *m, const struct mnode *n, const struct m
 
 bool node_is_closed(const struct mnode *n)
 {
-    return n->draining || n->no_room;
+    return n->draining || n->no_room || n->holds_on;
 }
 
 static bool may_host(const struct mnode *n)

@@ -30,6 +30,7 @@ struct mnode { /* a segment node, for ever known by its name */
     bool registered;    /* link is up and its full report is complete */
     bool foreign;       /* obeys managers that have another store */
     bool holds;         /* journal cannot be written: its people stand still */
+    bool holds_on;      /* for MNG_TAIL_AFTER_MS by now */
     bool no_room;       /* on its disk, for what is new: it refuses joins */
     bool given_up;      /* silent for lost_after: its segments were given up */
     bool unreached;     /* node_is_reached() was false when routers were told last */
@@ -39,6 +40,7 @@ struct mnode { /* a segment node, for ever known by its name */
     bool member;        /* member of the directory */
     int64_t past_opening_ms;    /* opening that its clock was past when ours was not; 0: not seen */
     msec_t down_ms;     /* since when there is no link */
+    msec_t holds_ms;    /* since when it `holds` */
     msec_t heard_ms;    /* when it last said something */
     msec_t refused_ms;  /* when it refused to open a segment; 0 = does not */
     uint64_t tickets, max_tickets;
@@ -103,7 +105,8 @@ void node_way_note(struct mnode *n, msec_t ms, msec_t now_ms);
 msec_t node_way_ms(const struct mnode *n);
 /* True: it has a link, has registered, and says something: what it is told it hears. */
 bool node_is_reached(const struct mng *m, const struct mnode *n);
-/* True: it is to have no more people. The operator empties it, or its disk has no room for them. */
+/* True: it is to have no more people. The operator empties it, its disk has no room for them, or its
+ * journal cannot be written, and that not only for a moment. */
 bool node_is_closed(const struct mnode *n);
 /* Nodes are there, and all of them obey managers of another cluster. */
 bool nodes_are_foreign(const struct mng *m);

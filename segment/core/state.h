@@ -224,6 +224,7 @@ struct seg { /* a hosted segment */
     seg_id next;
     uint64_t ahead;
     uint64_t ahead_due; /* said while nothing could be written; AHEAD_UNKNOWN: nothing was */
+    bool shut;          /* to be sealed, ordered while nothing could be written: before anybody joins */
     uint32_t unit_ms;
     double per_unit;      /* 1 / unit_ms */
     uint32_t told_max_ms; /* idle time and told interval must fit into the horizon */

@@ -96,7 +96,29 @@ static bool obey(struct segtab *t, peer_no from, uint64_t epoch, uint32_t about,
  *   joins, leaves, sessions   BUSY: the router asks again, and then says 503
  *   time-outs                 the service clock stands still
  *   orders                    answered with the status as it is; the manager gives them again
+ *   a seal                    answered so, too (`shut`): people may join behind it from now on
  *   what is ahead             kept apart until it can be written: it comes only once */
+
+static void seal(struct segtab *t, struct seg *g, seg_id next)
+{
+    g->shut = false;
+    if (!g->b.q.sealed || (next != 0 && g->next != next))
+        segtab_log_set(t, JREC_SEAL, g->b.id, next);
+    if (!g->b.q.sealed)
+        segq_seal(&g->b.q);
+    if (next != 0)
+        g->next = next;
+}
+
+/* Closes it to joins: nobody has joined since the hold began, and people may join behind it now. */
+static void shut(struct segtab *t, seg_id id)
+{
+    struct seg *g = segtab_seg(t, id);
+
+    assert(t->hold);
+    if (g != NULL && !g->b.q.sealed)
+        g->shut = true;
+}
 
 /* The order would change what cannot be written now: true, and it is answered. */
 static bool puts_off(struct segtab *t, peer_no from, const struct msg *m, struct outbox *out)
@@ -105,6 +127,7 @@ static bool puts_off(struct segtab *t, peer_no from, const struct msg *m, struct
         return false;
     switch (m->type) {
     case MSG_SEG_SEAL:
+        shut(t, m->seg_seal.seg);
         segtab_report_one(t, m->seg_seal.seg, from, out);
         return true;
     case MSG_SEG_NEXT:
@@ -155,6 +178,10 @@ void segtab_hold(struct segtab *t, bool hold)
     each_seg (t, g) {
         set_ahead(t, g, g->ahead_due);
         g->ahead_due = AHEAD_UNKNOWN;
+        if (g->shut) {
+            seal(t, g, 0);
+            segtab_touch(t, g);
+        }
     }
 }
 
@@ -298,12 +325,7 @@ static void order_seg_seal(struct segtab *t, peer_no from, const struct msg_seg_
     struct seg *g = segtab_seg(t, m->seg);
 
     if (g != NULL) {
-        if (!g->b.q.sealed || (m->next != 0 && g->next != m->next))
-            segtab_log_set(t, JREC_SEAL, m->seg, m->next);
-        if (!g->b.q.sealed)
-            segq_seal(&g->b.q);
-        if (m->next != 0)
-            g->next = m->next;
+        seal(t, g, m->next);
         if (m->draw.n != 0 && g->early)
             segtab_draw(t, g, &m->draw);
     }

@@ -46,6 +46,7 @@ void segtab_status(const struct seg *g, struct seg_status *s)
         .drawn = !g->early,
         .closed = g->closed,
         .closes_ms = g->early ? g->closes_ms : 0,
+        .shut = g->shut,
         .ahead = g->ahead,
         .credit_tick = c->tick,
         .credit_at = left > 0 ? c->at : c->top,

@@ -31,6 +31,19 @@ broken() { # phase what how
 broken syncs sync EIO
 broken writes pwrite EIO
 
+holding() { [ "$(metric "$1" segq_segment_journal_holding)" = 1 ]; }
+works() { [ "$(metric "$1" segq_segment_journal_holding)" = 0 ]; }
+for s in s0 s1; do # wherever the tail is, one of them has it
+    phase "alone-$s"
+    shim_set $s sync EIO
+    wait_for 60 "only $s cannot sync: it holds" holding $s
+    wait_for 60 "people join at the other node" answered join 201 20
+    check "while $s holds" holding $s
+    shim_set $s sync ""
+    wait_for 60 "$s can sync again" works $s
+    settle "its people hear what is ahead of them"
+done
+
 phase odd
 both pwrite short
 wait_for 60 "short writes: people join" answered join 201 10
@@ -73,5 +86,5 @@ wait_for 60 "people join" answered join 201 10
 for s in s0 s1; do
     check "the journal of $s reads well" "$BIN/segment" --check-journal "$C/state/journal/$s.0" >/dev/null
 done
-observe_end --rate 10 --apart-s 1 --stale syncs --stale writes --stale killed --stale forgetsEIO --stale forgetsENOSPC --stale settling \
+observe_end --rate 10 --apart-s 1 --stale syncs --stale writes --stale alone-s0 --stale alone-s1 --stale killed --stale forgetsEIO --stale forgetsENOSPC --stale settling \
     --served syncs:100 --served writes:100 --served healed:300

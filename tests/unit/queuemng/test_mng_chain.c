@@ -191,6 +191,68 @@ Test(mng_chain, where_the_disk_has_no_room_nothing_is_sealed_that_nobody_would_j
     cr_expect_eq(w.l->segs.n, 3);
 }
 
+static void node_holds(struct mnode *n, bool holds)
+{
+    struct msg_seg_status g = { .epoch = w.m->epoch, .max_tickets = 1000000, .holds = holds };
+
+    on_seg_status(w.m, n, &g);
+    lane_plan(w.m, w.l);
+}
+
+static void tick_after(msec_t ms)
+{
+    made_step(&w, w.m->now_ms + ms);
+    nodes_tick(w.m);
+    lane_plan(w.m, w.l);
+}
+
+/* It could not write down a seal: joins were refused until the disk worked, or the node was down. */
+Test(mng_chain, where_the_journal_cannot_be_written_people_join_elsewhere)
+{
+    struct mnode *n = made_node(&w, "a"), *other = made_node(&w, "b");
+    struct mseg *s = made_open(&w, n, 10, 10), *next;
+
+    w.q->def.state = DEF_OPEN;
+    node_holds(n, true);
+    tick_after(MNG_TAIL_AFTER_MS - 1);
+    cr_assert_eq(w.l->segs.n, 1, "a snapshot may cure it in a moment");
+    tick_after(1);
+    cr_assert_eq(w.l->segs.n, 2);
+    next = list_seg(list_last(&w.l->segs));
+    cr_expect_eq(next->node, other);
+    seg_set_phase(next, SEG_REPORTED);
+    next->st.state = SEG_OPEN;
+    lane_plan(w.m, w.l);
+    cr_expect(s->want_seal && s->want_next == next->id);
+    cr_expect_eq(s->state, SEG_OPEN, "somebody may join when it can write, and has not heard");
+    s->st.shut = true;
+    w.q->put_chain = false;
+    lane_plan(w.m, w.l);
+    cr_expect(s->state == SEG_SEALED && w.q->put_chain, "a later manager does not open it again");
+    cr_expect_eq(s->st.state, SEG_OPEN, "its people, and those behind, are counted as before");
+    node_holds(n, false);
+    cr_expect(s->state == SEG_SEALED && s->want_seal, "it is told when it can write");
+    cr_expect_eq(w.l->segs.n, 2);
+}
+
+Test(mng_chain, where_no_journal_can_be_written_the_tail_stays)
+{
+    struct mnode *n = made_node(&w, "a"), *other = made_node(&w, "b");
+    struct mseg *s = made_open(&w, n, 10, 10);
+
+    w.q->def.state = DEF_OPEN;
+    node_holds(other, true);
+    node_holds(n, true);
+    tick_after(MNG_TAIL_AFTER_MS);
+    cr_expect(w.l->segs.n == 1 && s->state == SEG_OPEN);
+    node_holds(n, false);
+    cr_expect(w.l->segs.n == 1 && s->state == SEG_OPEN, "it can itself");
+    node_holds(n, true);
+    node_holds(other, false);
+    tick_after(MNG_TAIL_AFTER_MS);
+    cr_expect_eq(w.l->segs.n, 2);
+}
+
 Test(mng_chain, a_closed_queue_opens_no_tail)
 {
     made_node(&w, "a");

@@ -129,6 +129,26 @@ Test(restart, new_tickets_wait_without_a_log)
     rig_free(r);
 }
 
+/* From its word on people join behind it, at another node. */
+Test(restart, a_seal_without_a_log_comes_before_the_next_join)
+{
+    struct tape tp = { 0 };
+    void *ctx[] = { &tp };
+    struct rig *r = rig_new_logged(1, 1u << 20, on_log, ctx);
+
+    rig_open(r, 0, 1, OPEN_TAIL, 1000, 0);
+    rig_join(r, 0, 1, 10);
+    segtab_hold(r->t[0], true);
+    rig_seal(r, 0, 1, 2);
+    cr_expect(r->status[1].shut && r->status[1].state == SEG_OPEN, "a kill would open it again");
+    segtab_hold(r->t[0], false);
+    cr_expect_eq(rig_join_as(r, 0, 1, NULL).state, APPEND_SEALED);
+    cr_expect(reports_at_once(r, false));
+    cr_expect(!r->status[1].shut && r->status[1].state == SEG_SEALED);
+    rig_free(r);
+    tape_fini(&tp);
+}
+
 /* People have been told how long they are good for; routers refuse one that is taken back
  * for as long as it could be shown. */
 Test(restart, a_lowered_pass_ttl_keeps_issued_passes)

@@ -209,7 +209,7 @@ SAYS_VIEW(view_schedule_deleted, "schedule {schedule} of queue {queue} is delete
 
 void view_task_order(struct buf *b, const json_t *doc)
 {
-    ctl_say(b, doc, "ok: {tasks#} task{?tasks=1:|s}\n");
+    ctl_say(b, doc, "{?away:|ok: }{tasks#} task{?tasks=1:|s}\n");
     ctl_say_away(b, doc);
 }
 

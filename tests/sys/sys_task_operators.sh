@@ -410,4 +410,9 @@ kill -STOP "$pid"
 check_eq "a node that is silent: 503" "$(why "$one" .code)" queue_unavailable
 late=$(admin PUT "$SCHED/late" '{"every":"1h","task":{"payload":2}}' | field detail)
 check "  also of a schedule: $late" grep -qE '^task node task.0, which has the queue, (is away|did not answer in time; it may have been done)' <<<"$late"
+ctl --yes task cancel-all ride/9 && rc=0 || rc=$?
+check_eq "an order that reaches no partition is not done" "$rc" 1
+check "  no word of ok" says '^0 tasks$'
+check "  where it was to go" says 'did not answer: task node task\.0$'
+check "  what to do" complains 'give the order again when their nodes are up'
 kill -CONT "$pid"

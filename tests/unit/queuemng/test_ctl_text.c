@@ -294,6 +294,19 @@ Test(ctl_text, a_list_that_is_not_whole_is_not_called_empty)
     json_decref(o);
 }
 
+Test(ctl_text, an_order_that_did_not_reach_all_is_not_called_done)
+{
+    json_t *o = js("{\"tasks\":1,\"away\":[{\"partition\":7,\"node\":\"t0\"}]}");
+
+    view_task_order(&b, o);
+    cr_expect_str_eq(text(), "1 task\npartition 7 did not answer: task node t0\n");
+    json_object_set_new(o, "away", json_array());
+    buf_reset(&b);
+    view_task_order(&b, o);
+    cr_expect_str_eq(text(), "ok: 1 task\n");
+    json_decref(o);
+}
+
 /* A newer server says more than there is room for. */
 Test(ctl_text, a_long_name_of_a_member_stands_apart)
 {

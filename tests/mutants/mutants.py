@@ -6,7 +6,8 @@ whether a test notices.
   mutants.py [NAME ...]         plants these (all), ends with "mutants: N passed, M failed"
 
 Every worker has a copy of the sources under BUILD/N with objects of its own, so a mutant
-costs one compilation and the linking of what it runs. First the tests that its line names,
+costs one compilation and the linking of what it runs: behind it the object of before comes back
+(of a header's mutant all that read it is compiled twice). First the tests that its line names,
 then all unit tests, then the simulation. Caught = one of them fails, or does not end.
 Without a bug all of them must pass first: else "caught" would mean nothing.
 """
@@ -127,7 +128,7 @@ class Worker:
     def make(self, targets, log):
         """Builds; warnings are not errors in a mutant. True if it worked."""
         with open(log, "a", encoding="utf-8") as out:
-            return subprocess.run(["make", "-s", f"B={OBJECTS}", "WARN=-w", *targets],
+            return subprocess.run(["make", "-s", f"B={OBJECTS}", "WARN=-w", "CFLAGS.rel=-O1", *targets],
                                   cwd=self.where, stdout=out, stderr=out, env=ENV,
                                   check=False).returncode == 0
 
@@ -207,25 +208,44 @@ def prove_sane(w, mutants, log, jobs):
     return [t for t in used if w.test("sim_mixed:100" if t == "sim_mixed" else t, log)]
 
 
+class Kept:
+    """A source and its object, as they are before a bug is planted."""
+
+    def __init__(self, path, obj):
+        self.path, self.obj = path, obj
+        self.times = os.stat(path).st_atime_ns, os.stat(path).st_mtime_ns
+        with open(path, encoding="utf-8") as f:
+            self.text = f.read()
+        if os.path.exists(obj):
+            shutil.copy2(obj, obj + ".kept")
+
+    def back(self):
+        """For make the source is old, and the object is new: it is put into the library, no more."""
+        with open(self.path, "w", encoding="utf-8") as f:
+            f.write(self.text)
+        if os.path.exists(self.obj + ".kept"):
+            os.replace(self.obj + ".kept", self.obj)
+            os.utime(self.obj)
+            os.utime(self.path, ns=self.times)
+
+
 def try_mutant(w, m, build):
     """Plants it, runs the tests, takes it out again. (name of the test or None, seconds)"""
     log = os.path.join(build, f"{m.name}.log")
     path = os.path.join(w.where, m.path)
-    with open(path, encoding="utf-8") as f:
-        text = f.read()
+    kept = Kept(path, os.path.join(w.where, OBJECTS, "obj", os.path.splitext(m.path)[0] + ".o"))
     t0 = time.monotonic()
     try:
         with open(log, "w", encoding="utf-8"):
             pass
         with open(path, "w", encoding="utf-8") as f:
-            f.write(m.planted(text))
+            f.write(m.planted(kept.text))
         by = w.caught_by(m.tests, log)
         if by is None:
             rest = [t for t in unit_tests(w.where) if t not in m.tests]
             by = w.caught_by([*rest, f"sim_mixed:{SEEDS}"], log)
     finally:
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(text)
+        kept.back()
     return by, time.monotonic() - t0
 
 
@@ -256,6 +276,7 @@ def main():
     ap.add_argument("--jobs", type=int, default=os.cpu_count())
     a = ap.parse_args()
     mutants = [m for m in read_list(LIST) if not a.names or m.name in a.names]
+    mutants.sort(key=lambda m: m.path.endswith(".h"))  # last: what they leave behind is no object to keep
     bad = check(mutants)
     if a.check or bad:
         print(f"mutants: {len(mutants) - bad} passed, {bad} failed")

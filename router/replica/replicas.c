@@ -180,28 +180,28 @@ msec_t replicas_oldest_ms(const struct replicas *r, msec_t now_ms)
     return oldest;
 }
 
-/* True: the manager does not reach it. */
-static bool word_of(struct stream *st, node_no node, const struct msg_stats *m, msec_t now_ms)
+/* True: the manager does not reach it. late: it may have been otherwise since the word before. */
+static bool word_of(struct stream *st, node_no node, const struct msg_stats *m, bool late, msec_t now_ms)
 {
     for (uint32_t i = 0; i < m->n_unreached; i++)
         if (m->unreached[i].no == node) {
             stream_unreached(st, m->unreached[i].silent_ms, now_ms);
             return true;
         }
-    stream_reached(st, now_ms);
+    stream_reached(st, late ? 0 : now_ms);
     return false;
 }
 
 bool replicas_reach(struct replicas *r, const struct msg_stats *m, msec_t now_ms)
 {
     uint64_t node, val;
-    bool news = false;
+    bool news = false, late = now_ms >= r->word_until_ms;
 
     if (!m->reach)
         return false;
     r->word_until_ms = now_ms + WORD_MS;
     for (size_t i = 0; (i = map_next(&r->streams, i, &node, &val)) != 0;)
-        if (word_of((struct stream *)(uintptr_t)val, (node_no)node, m, now_ms))
+        if (word_of((struct stream *)(uintptr_t)val, (node_no)node, m, late, now_ms))
             news |= leaves_away(&r->leaves, (node_no)node, now_ms);
     return news;
 }
@@ -239,10 +239,11 @@ static enum replica_by by_age(const struct replicas *r, const struct stream *st,
 
 /* The same where the node cannot be asked: a state that is not fresh counts if nobody may have been
  * told of a newer one, by the manager's word: until it reaches the node again, and for as long after
- * that as a fresh state may be old, while our link to the node comes up. A word from before that state
- * says nothing of what came after; nor do intervals: others may have been told a shorter one since.
- * While a jam held up what the node said, it told others newer things: only a way that is none is
- * allowed for. */
+ * that as a fresh state may be old, while our link to the node comes up; but not if that word was late
+ * (this process stood still), for then the node may have been back for long. A word from before that
+ * state says nothing of what came after; nor do intervals: others may have been told a shorter one
+ * since. While a jam held up what the node said, it told others newer things: only a way that is none
+ * is allowed for. */
 static enum replica_by by_last_word(const struct replicas *r, const struct stream *st,
                                     const struct known_name *n, bool waits, msec_t now_ms)
 {

@@ -107,10 +107,10 @@ void stream_down(struct stream *st)
     set_fini(st, &st->next);
 }
 
-void stream_reached(struct stream *st, msec_t now_ms)
+void stream_reached(struct stream *st, msec_t back_ms)
 {
     if (st->unreached)
-        st->back_ms = now_ms;
+        st->back_ms = back_ms;
     st->unreached = false;
 }
 

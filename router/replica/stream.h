@@ -93,8 +93,9 @@ void stream_init(struct stream *st, struct line_pool *pool);
 void stream_fini(struct stream *st);
 void stream_up(struct stream *st, msec_t now_ms);
 void stream_down(struct stream *st);
-/* The manager reaches the node, or has not heard it for so long. */
-void stream_reached(struct stream *st, msec_t now_ms);
+/* The manager reaches the node, since now if it says so at once (back_ms; 0: perhaps for longer), or has not heard it
+ * for so long. */
+void stream_reached(struct stream *st, msec_t back_ms);
 void stream_unreached(struct stream *st, msec_t silent_ms, msec_t now_ms);
 SQ_CHECK int stream_apply(struct stream *st, const struct msg_replica *m, msec_t now_ms);
 /* The next message to the node; false: no more for now. It refers to st->seen. */

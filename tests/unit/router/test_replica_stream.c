@@ -268,6 +268,16 @@ Test(replica_kept, then_only_if_the_manager_does_not_reach_it_either, .init = be
     cr_expect(asks(BY_ASKING_STALE, 3, 9800), "it lived on without us");
 }
 
+/* This process has stood still, or was cut off from the manager, too. */
+Test(replica_kept, but_not_by_a_word_that_says_late_that_it_is_back, .init = begin, .fini = end)
+{
+    node_is_killed();
+    word(5100, 4990);
+    cr_expect(tells(BY_LAST_KNOWN, 3, 7599));
+    word(7600, 0);
+    cr_expect(asks(BY_ASKING_STALE, 3, 7601), "it told others newer things meanwhile");
+}
+
 /* A link that is lost after the stamp of last_ms. */
 static void link_of(msec_t way_ms, msec_t from_ms, msec_t last_ms)
 {

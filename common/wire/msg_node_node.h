@@ -68,6 +68,7 @@ struct subject_rec {
     uint32_t issued_s;
     uint8_t client;
     uint8_t len;
+    uint8_t joins, found; /* segment/line/person.h; found: 0 or 1 */
     uint64_t hash;
     const char *text;
 };

@@ -38,6 +38,8 @@ static void put_place(const struct places_call *c, struct buf *b, unsigned i)
     const struct one_place *v = &p->v[i];
     struct route_owner o;
     bool known = routes_owner(r->routes, v->token.seg, &o) == 0 && o.queue != NULL;
+    bool amid = v->is == PLACE_IS_ADMITTED && !p->keeps && p->step != PLACES_DONE;
+    uint8_t is = amid ? (uint8_t)PLACE_IS_UNKNOWN : v->is;
     struct api_ticket t = { .queue = known ? o.queue : NULL, .lane = known ? o.lane : 0,
                             .position = v->position };
 
@@ -46,7 +48,7 @@ static void put_place(const struct places_call *c, struct buf *b, unsigned i)
         out_word(b, "", o.queue->map.name);
     else
         ADD(b, "null");
-    out_word(b, ",\"state\":", states[v->is]);
+    out_word(b, ",\"state\":", states[is]);
     if (v->is == PLACE_IS_OVER)
         out_word(b, ",\"reason\":", why_over(p, v));
     if (v->is == PLACE_IS_WAITING && known) {
@@ -86,7 +88,8 @@ uint32_t places_told(struct places_call *c)
     return ms;
 }
 
-/* rf: the poll of the one that is kept, if it has one; else NULL. */
+/* A join that stops amid a turn has its places: its group is told without a pass, and the next poll goes on.
+ * rf: the poll of the one that is kept, if it has one; else NULL. */
 static void put_group(struct places_call *c, const struct rflow *rf)
 {
     struct api_ans *a = &c->r->ans;
@@ -95,7 +98,7 @@ static void put_group(struct places_call *c, const struct rflow *rf)
     bool pass = rf != NULL && rf->pass != NULL, in;
     char name[GROUP_NAME_ROOM];
 
-    assert(c->p.step == PLACES_DONE);
+    assert(c->p.step == PLACES_DONE || c->joins);
     for (unsigned i = 0; i < c->p.n; i++)
         n[c->p.v[i].is]++;
     in = pass || (c->p.keeps && n[PLACE_IS_ADMITTED] > 0 && n[PLACE_IS_ADMITTED] + n[PLACE_IS_OVER] == c->p.n);
@@ -121,16 +124,16 @@ static void put_failed_join(struct places_call *c)
     static const char none[] = "none of the queues was joined, for this one could not be: ";
     char detail[sizeof(none) + NAME_MAX_LEN];
 
-    snprintf(detail, sizeof(detail), "%s%s", none, c->queue[c->failed - 1]);
+    snprintf(detail, sizeof(detail), "%s%s", none, c->queue[c->p.failed - 1]);
     api_problem(&c->r->ans, api_flow_problem(&c->why), detail, router_request_id(c->r));
 }
 
 /* Answers, with what the last step came to. */
 static void put_answer(struct places_call *c, const struct rflow *rf)
 {
-    if (c->failed != 0)
+    if (c->p.failed != 0)
         put_failed_join(c);
-    else if (c->p.step == PLACES_FAILED)
+    else if (c->p.step != PLACES_DONE && !c->joins)
         api_problem_later(&c->r->ans, API_QUEUE_UNAVAILABLE,
                           "a line cannot be reached now; the places are kept, ask again", 1000,
                           router_request_id(c->r));

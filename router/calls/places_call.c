@@ -9,6 +9,8 @@
 #include "router/calls/challenge.h"
 #include "router/calls/join.h"
 
+#define DUE_AGAIN_MS 20
+
 /* ---- the steps ---- */
 
 static void answered(struct router *r, struct rflow *rf);
@@ -26,34 +28,19 @@ static void begin_join(struct places_call *c, struct rflow *rf, unsigned i)
     if (c->subject_len == 0 && c->key.n > 0)
         join_by_key(&c->r->keys.token, q, &b, c->key);
     join_flow(c->r, rf, q, &b, c->lane[i]);
+    rf->flow.named = c->p.named; /* also a key's: it finds its place behind a link that ended */
 }
 
 static void begin_one(struct places_call *c, struct rflow *rf, unsigned i)
 {
     struct router *r = c->r;
-    const struct token *t = &c->p.v[i].token;
-    msec_t now = ev_now(r->ev);
-    bool looks = c->p.step == PLACES_LOOK;
 
-    switch ((enum places_step)c->p.step) {
-    case PLACES_JOIN:
+    if (c->p.step == PLACES_JOIN || c->p.step == PLACES_UNDO)
+        rf->as = RFLOW_PLACE;
+    if (c->p.step == PLACES_JOIN)
         begin_join(c, rf, i);
-        break;
-    case PLACES_GIVE_UP:
-        flow_give_up(&rf->flow, r->routes, t, now);
-        break;
-    case PLACES_LEAVE:
-        if (c->joins && (c->subject_len > 0 || c->key.n > 0)) { /* another try, or device, may have found it */
-            flow_give_back(&rf->flow, r->routes, t, now);
-            break;
-        }
-        /* fall through */
-    case PLACES_LOSE:
-        flow_leave(&rf->flow, r->routes, t, now);
-        break;
-    default:
-        flow_poll(&rf->flow, r->routes, looks ? &r->replicas : NULL, t, now);
-    }
+    else
+        places_ask(&c->p, i, &rf->flow, r->routes, &r->replicas, ev_now(r->ev));
 }
 
 /* A pass is there during this call alone. */
@@ -68,18 +55,14 @@ static void keep_pass(struct places_call *c, const struct rflow *rf)
         k->n = 0;
 }
 
-/* The flow of place i has ended; of a join also: what is to be undone, and why. */
+/* The flow of place i has ended; of a join also: why it comes to nothing. */
 static void ended(struct places_call *c, unsigned i, const struct flow *f)
 {
+    bool was = c->p.failed != 0;
+
     places_said(&c->p, i, f);
-    if (c->p.step != PLACES_JOIN)
-        return;
-    if (flow_got(f))
-        c->got |= (uint8_t)(1u << i);
-    if (f->result != FLOW_OK && f->result != FLOW_EXISTING && c->failed == 0) {
-        c->failed = (uint8_t)(i + 1);
+    if (c->p.failed != 0 && !was)
         c->why = *f;
-    }
 }
 
 static void ask_all(struct places_call *c)
@@ -107,36 +90,98 @@ static void ask_all(struct places_call *c)
     }
 }
 
-/* All or none: what was joined leaves again, but not what another call of the same person or key has joined,
- * or found meanwhile, and keeps: of two that fail the later one takes it along. True: there is something to
- * undo. */
-static bool undo(struct places_call *c)
+/* ---- the answer ---- */
+
+static void go_behind(struct places_call *c)
 {
-    c->p.step = PLACES_LEAVE;
-    c->p.asks = c->got;
-    return c->got != 0;
+    c->req = NULL;
+    list_remove(&c->r->places, &c->in_all);
+    list_push_back(&c->r->places_behind, &c->in_all);
+}
+
+/* rf: of c->tell. */
+static void tell_now(struct places_call *c, const struct rflow *rf)
+{
+    struct httpd_req *req = c->req;
+
+    if (req == NULL)
+        return;
+    go_behind(c);
+    c->told = true;
+    c->tell(c, rf);
+    router_answer(c->r, req);
+}
+
+/* Tells those that have no more time. Where joins are under way still, this process was late itself: their flows
+ * end now. */
+static void on_due(void *router)
+{
+    struct router *r = router;
+    msec_t now = ev_now(r->ev);
+    struct places_call *c;
+
+    while ((c = list_entry(list_first(&r->places), struct places_call, in_all)) != NULL && c->due_ms <= now &&
+           c->p.step != PLACES_JOIN)
+        tell_now(c, NULL);
+    if (c != NULL)
+        ev_timer_at(r->places_timer, ms_max(c->due_ms, now + DUE_AGAIN_MS));
+}
+
+/* False: no memory. */
+static bool set_due(struct places_call *c)
+{
+    struct router *r = c->r;
+
+    if (r->places_timer == NULL)
+        r->places_timer = ev_timer_new(r->ev, on_due, r);
+    if (r->places_timer == NULL)
+        return false;
+    c->due_ms = ev_now(r->ev) + r->cfg->request_timeout + DUE_AGAIN_MS; /* flows of the first step end before */
+    if (list_first(&r->places) == NULL)
+        ev_timer_at(r->places_timer, c->due_ms);
+    list_push_back(&r->places, &c->in_all);
+    return true;
+}
+
+static void end(struct places_call *c)
+{
+    list_remove(&c->r->places_behind, &c->in_all);
+    places_free(c);
+}
+
+/* Places for which no node could be asked are given back for a while longer. */
+static void undo_on(const struct places_call *c)
+{
+    uint8_t again = c->p.got & (uint8_t)~c->outlived;
+
+    for (unsigned i = 0; i < c->p.n; i++)
+        if ((again >> i & 1) != 0 && c->p.v[i].is == PLACE_IS_UNKNOWN)
+            rflow_give_back(c->r, &c->p.v[i].token, !c->p.named || (c->p.bare >> i & 1) != 0,
+                            (c->unsure >> i & 1) != 0);
+}
+
+/* All asks of the step have ended: there is a next one, or it is over. */
+static void next_step(struct places_call *c)
+{
+    struct places *p = &c->p;
+
+    p->vain = c->req == NULL && !c->told && !p->named;
+    if (p->step == PLACES_JOIN && p->failed == 0 && c->subject_len > 0 && !p->keeps)
+        places_one_order(p, c->queue);
+    if (p->step == PLACES_UNDO)
+        undo_on(c);
+    if (p->step < PLACES_DONE)
+        places_next(p);
 }
 
 /* No ask is pending. rf: the last one, or NULL. May end the call: c is no more. */
 static void step(struct places_call *c, const struct rflow *rf)
 {
     while (c->pending == 0) {
-        if (c->p.step == PLACES_JOIN && c->failed != 0 && undo(c)) {
-            ask_all(c);
-            c->pending--;
-            continue;
-        }
-        if (c->p.step == PLACES_JOIN && c->failed == 0 && c->subject_len > 0 && !c->p.keeps)
-            places_one_order(&c->p, c->queue);
-        if (c->p.step < PLACES_DONE)
-            places_next(&c->p);
+        next_step(c);
         if (c->p.step >= PLACES_DONE) {
-            if (c->req != NULL) {
-                c->tell(c, rf);
-                router_answer(c->r, c->req);
-            }
-            list_remove(&c->r->places, &c->in_all);
-            places_free(c);
+            tell_now(c, rf);
+            end(c);
             return;
         }
         ask_all(c);
@@ -151,6 +196,10 @@ static void answered(struct router *r, struct rflow *rf)
 
     (void)r;
     ended(c, rf->place, &rf->flow);
+    if (c->p.step == PLACES_UNDO) {
+        c->unsure |= (uint8_t)(rf->flow.unsure << rf->place);
+        c->outlived |= (uint8_t)(rf->outlived << rf->place);
+    }
     if (c->p.keeps && rf->flow.admitted && rf->pass != NULL)
         keep_pass(c, rf);
     assert(c->pending > 0);
@@ -160,17 +209,23 @@ static void answered(struct router *r, struct rflow *rf)
 
 void places_gone(struct places_call *c)
 {
-    c->req = NULL; /* asked, so done all the same */
+    assert(c->req != NULL);
+    go_behind(c); /* asked, so done all the same */
 }
 
 void places_fini(struct router *r)
 {
+    struct list *all[] = { &r->places, &r->places_behind };
     struct list_node *it;
 
-    while (r->places.head.next != NULL && (it = list_first(&r->places)) != NULL) {
-        list_remove(&r->places, it);
-        places_free(container_of(it, struct places_call, in_all));
-    }
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        while (all[i]->head.next != NULL && (it = list_first(all[i])) != NULL) {
+            list_remove(all[i], it);
+            places_free(container_of(it, struct places_call, in_all));
+        }
+    if (r->places_timer != NULL)
+        ev_timer_free(r->places_timer);
+    r->places_timer = NULL;
 }
 
 struct places_call *places_new(struct router *r, struct httpd_req *req, places_tell tell)
@@ -199,8 +254,13 @@ void places_run(struct places_call *c)
 
     r->counts.polls += !c->leaves && !c->joins;
     r->counts.leaves += c->leaves;
+    if (!set_due(c)) {
+        router_problem(r, c->req, API_OVERLOADED, "this router is out of memory; try again");
+        places_free(c);
+        return;
+    }
     httpd_set_user(c->req, c);
-    list_push_back(&r->places, &c->in_all);
+    c->p.named = c->subject_len > 0 || c->key.n > 0;
     places_begin(&c->p, c->joins ? PLACES_JOIN : c->leaves ? PLACES_LEAVE : PLACES_LOOK);
     ask_all(c);
     if (--c->pending == 0)

@@ -12,20 +12,24 @@
 
 struct places_call;
 
-/* Composes the answer in r->ans. rf: the poll of the place that is kept, if it has one; else NULL. */
+/* Composes the answer in r->ans. rf: the poll of the place that is kept, if it has one; else NULL. The step is any
+ * but PLACES_DONE: not all was heard; nothing was told. */
 typedef void (*places_tell)(struct places_call *c, const struct rflow *rf);
 
-/* A call under way: its flows refer to it, one for each place that is asked. */
+/* A call under way: its flows refer to it, one for each place that is asked. It is answered within the time of a
+ * request, however many steps it has. What is not done by then goes on behind the answer: a turn, which the next
+ * poll finds where it stands, and places that a join gives back. */
 struct places_call {
     enum waiter waits;     /* WAITS_PLACES; httpd's user pointer */
-    struct httpd_req *req; /* ref; NULL: the client has gone */
+    struct httpd_req *req; /* ref; NULL: it is told, or the client has gone */
+    bool told;
     struct router *r;      /* ref */
-    struct list_node in_all; /* member of r->places */
+    struct list_node in_all; /* member of r->places, in the order of due_ms; without req of r->places_behind */
+    msec_t due_ms;
     unsigned pending;      /* asks of this step without an answer, and one while they begin */
     bool joins, leaves;    /* kind of the call; neither: a poll */
-    uint8_t failed;        /* a join: the first place that it did not get, + 1; 0: none */
-    uint8_t got;           /* a join: a bit for each place that it would have to give back */
-    struct flow why;       /* flow of that one */
+    uint8_t unsure, outlived; /* UNDO: bits of places: a link ended under that; it goes on by itself */
+    struct flow why;       /* a join: flow of the first that it did not get, p.failed */
     struct slice claim;    /* ref: a join's, of the request's bytes; n 0: none */
     bool bad_claim;        /* places_add() refuses the claim */
     uint8_t subject_len;   /* a join's, of its claim; 0: none */

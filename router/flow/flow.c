@@ -5,7 +5,9 @@
  *   ... since the queue is about to open, the same; at the deadline 503 queue_unavailable
  *     or since its last one was lost
  *   the map is older than the token       waits for a newer one; at the deadline 503
- *   a subject's ticket was found          its owner is asked; if it is over meanwhile: joined again
+ *   a subject's ticket was found          its owner is asked; if it is over meanwhile: joined again.
+ *                                         An owner that did not tell of it counts the join first,
+ *                                         if it can: another join may give that place back
  *   no node is sure whether a subject     asks again in a moment; at the deadline 503. If it is
  *     has a ticket                        only a key: after FLOW_KEY_MS it joins without it
  *   the link broke under a join           503: it may have been recorded, so it is not repeated.
@@ -325,17 +327,52 @@ static void join_bare(struct flow *f, struct routes *r, msec_t now_ms)
     flow_ask_tail(f, r, now_ms);
 }
 
-/* True: the node that has the ticket is asked by the same join, for only that one knows its device. Not
- * about one of another lane: if it is gone by then, the join gets a place there. Its pass works with its
- * own device all the same. */
+/* True: the node that has the ticket is asked by the same join, for only that one knows its device, and
+ * counts the joins that have it. Not about one of another lane: if it is gone by then, the join gets a place
+ * there. Its pass works with its own device all the same. */
 static __attribute__((noinline)) bool ask_whose(struct flow *f, struct routes *r, msec_t now_ms)
 {
     struct route_owner o;
+    int rc = routes_owner(r, f->token.seg, &o);
 
-    if (routes_owner(r, f->token.seg, &o) < 0 || o.lost || o.node == f->node || o.lane != f->join_lane)
+    if (SQ_UNLIKELY(rc < 0 && rc != SQ_EGONE)) {
+        flow_wait_map(f, now_ms); /* the map is older than that ticket: then it is found anew */
+        return true;
+    }
+    if (rc < 0 || o.lost || o.node == f->node || o.lane != f->join_lane)
         return false;
+    f->whose = f->token.device == 0;
+    f->found_client = (uint8_t)f->token.client;
     f->token.client = f->join_client;
     flow_ask(f, o.seg, o.seg, o.node, now_ms);
+    return true;
+}
+
+/* The ticket that a join has found is asked how it stands. */
+static void ask_found(struct flow *f, struct routes *r, msec_t now_ms)
+{
+    assert(f->kind == FLOW_JOIN && f->step == REPLACE_NONE);
+    f->asks = FLOW_POLL;
+    f->todo = FLOW_WAIT_MAP;
+    next_poll(f, r, now_ms);
+}
+
+/* The node that has the ticket, as another one had said, has answered. True: that is all, or it is polled. */
+static __attribute__((noinline)) bool whose_ans(struct flow *f, struct routes *r, const struct append_ans *a,
+                                                msec_t now_ms)
+{
+    f->whose = false;
+    if (a->state == APPEND_EXISTING && a->counted == APPEND_COUNTED && a->position > 1) {
+        joined(f, a); /* waits for sure: 1 says nothing */
+        f->no_place = NO_PLACE_NONE;
+        f->counted = true;
+        flow_end(f, FLOW_EXISTING);
+        return true;
+    }
+    if (a->state != APPEND_SEALED && (a->state != APPEND_BUSY || a->poll_after_ms != 0))
+        return false;
+    f->token.client = f->found_client;
+    ask_found(f, r, now_ms); /* the name does not lead to it there (any more) */
     return true;
 }
 
@@ -345,6 +382,8 @@ void flow_append_ans(struct flow *f, struct routes *r, const struct append_ans *
     if (f->todo != FLOW_ASK)
         return;
     assert(f->asks == FLOW_JOIN);
+    if (SQ_UNLIKELY(f->whose) && whose_ans(f, r, a, now_ms))
+        return;
     switch ((enum append_state)a->state) {
     case APPEND_OK:
     case APPEND_ENTERED: /* also its pass is here */
@@ -366,20 +405,19 @@ void flow_append_ans(struct flow *f, struct routes *r, const struct append_ans *
         f->fresh = false;
         f->alien = a->position == APPEND_ALIEN;
         f->counted = a->counted == APPEND_COUNTED;
-        if (SQ_UNLIKELY(f->token.device != 0) && !f->alien && ask_whose(f, r, now_ms))
+        if ((SQ_UNLIKELY(f->token.device != 0) || (!f->counted && f->step == REPLACE_NONE)) && !f->alien &&
+            ask_whose(f, r, now_ms))
             break;
         if (f->step != REPLACE_NONE) {
             replace_joined(f, r, now_ms);
             break;
         }
-        f->asks = FLOW_POLL;
-        f->todo = FLOW_WAIT_MAP;
-        next_poll(f, r, now_ms);
+        ask_found(f, r, now_ms);
         break;
     case APPEND_BUSY:
         if (a->poll_after_ms == 0)
             flow_end(f, FLOW_UNAVAIL);
-        else if (f->keyed && !f->bare && now_ms >= f->deadline_ms - FLOW_TIMEOUT_MS + FLOW_KEY_MS)
+        else if (f->keyed && !f->bare && !f->lost && now_ms >= f->deadline_ms - FLOW_TIMEOUT_MS + FLOW_KEY_MS)
             join_bare(f, r, now_ms);
         else
             flow_pause(f, now_ms + a->poll_after_ms, now_ms, FLOW_UNAVAIL);
@@ -486,11 +524,12 @@ static void unanswered(struct flow *f, msec_t now_ms)
 {
     if (f->hold_ms != 0)
         flow_end(f, FLOW_OK);
-    else if (f->asks == FLOW_JOIN && !f->named)
+    else if (f->asks == FLOW_JOIN && !f->named && !f->whose)
         flow_end(f, FLOW_UNAVAIL);
     else
-        flow_wait_map(f, now_ms);
+        flow_wait_map(f, now_ms); /* a ticket that was found is found anew, and counted then */
     f->lost = f->lost || f->asks == FLOW_JOIN;
+    f->whose = false;
 }
 
 void flow_lost(struct flow *f, msec_t now_ms)
@@ -505,7 +544,7 @@ void flow_unreached(struct flow *f, msec_t now_ms)
 {
     if (f->todo != FLOW_ASK)
         return;
-    if (f->asks == FLOW_JOIN && !f->lost)
+    if (f->asks == FLOW_JOIN && !f->lost && !f->whose)
         flow_end(f, FLOW_UNAVAIL);
     else
         unanswered(f, now_ms);

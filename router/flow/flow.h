@@ -7,6 +7,7 @@
  *   join:  tail of the lane -> ask -> OK | sealed: the successor -> ask again
  *                                     | busy, for a time that it names: the node asks another
  *                                       one whether this subject has a ticket: ask again
+ *                                     | existing, at another node: join there, to be counted
  *                                     | existing: ask its owner, as for a poll; if it is
  *                                       gone meanwhile, join again
  *   poll:  owner of the token's segment -> known here: answer
@@ -94,6 +95,8 @@ struct flow {
     bool named; /* likewise: its subject is a name, which has one place however often it is asked for */
     bool lost;  /* the link ended under a join with a name: it asks until its deadline */
     bool bare;  /* joins without its key, since no node knew whether that has a ticket */
+    bool whose; /* another node has its ticket, as it seems: that one is asked, which counts the join */
+    uint8_t found_client; /* whose: that ticket's */
     uint8_t lane;
     uint8_t join_lane, join_client; /* lane as asked: a found ticket has its own */
     /* poll, leave, session: the ticket; join: filled from the answer; REPLACE_LOOK: the older

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "router/flow/steps.h"
+
 #define IS(x)   (1u << PLACE_IS_##x)
 #define ALL     ((1u << PLACE_NIS) - 1)
 #define NEITHER (IS(UNKNOWN) | IS(WAITING) | IS(INSIDE)) /* admitted, nor over */
@@ -52,6 +54,61 @@ void places_one_order(struct places *p, char (*queue)[NAME_MAX_LEN + 1])
     }
 }
 
+void place_give_back(struct flow *f, struct routes *r, const struct token *t, bool bare, bool again, msec_t now_ms)
+{
+    if (bare)
+        flow_leave(f, r, t, now_ms);
+    else
+        flow_give_back(f, r, t, now_ms);
+    f->unsure = again && !bare;
+}
+
+void place_came_late(struct flow *f, struct routes *r, const struct append_ans *a, bool named, msec_t now_ms)
+{
+    bool counted = a->state == APPEND_EXISTING && a->counted == APPEND_COUNTED;
+    struct token t = { .seg = a->seg != 0 ? a->seg : f->seg, .number = a->number, .issued_s = a->issued_s };
+
+    assert(f->kind == FLOW_JOIN && f->asks == FLOW_JOIN && f->todo == FLOW_ASK);
+    if (a->state == APPEND_OK || a->state == APPEND_ENTERED || counted)
+        place_give_back(f, r, &t, !named || f->bare, false, now_ms);
+    else
+        flow_end(f, FLOW_UNAVAIL);
+}
+
+void places_ask(const struct places *p, unsigned i, struct flow *f, struct routes *r, struct replicas *known,
+                msec_t now_ms)
+{
+    const struct token *t = &p->v[i].token;
+
+    assert(i < p->n && (p->asks >> i & 1) != 0);
+    switch ((enum places_step)p->step) {
+    case PLACES_GIVE_UP:
+        flow_give_up(f, r, t, now_ms);
+        break;
+    case PLACES_UNDO:
+        place_give_back(f, r, t, !p->named || (p->bare >> i & 1) != 0, false, now_ms);
+        break;
+    case PLACES_LEAVE:
+    case PLACES_LOSE:
+        flow_leave(f, r, t, now_ms);
+        break;
+    default:
+        assert(p->step != PLACES_JOIN);
+        flow_poll(f, r, p->step == PLACES_LOOK ? known : NULL, t, now_ms);
+    }
+}
+
+static void joined(struct places *p, unsigned i, const struct flow *f)
+{
+    uint8_t bit = (uint8_t)(1u << i);
+
+    p->v[i].token = f->token;
+    p->got |= flow_got(f) ? bit : 0;
+    p->bare |= f->bare ? bit : 0;
+    if (f->result != FLOW_OK && f->result != FLOW_EXISTING && p->failed == 0)
+        p->failed = (uint8_t)(i + 1);
+}
+
 static void left(struct one_place *v, const struct flow *f)
 {
     if (f->result == FLOW_OK || f->result == FLOW_GONE) {
@@ -81,8 +138,8 @@ void places_said(struct places *p, unsigned i, const struct flow *f)
 {
     assert(i < p->n && (p->asks >> i & 1) != 0 && f->todo == FLOW_DONE);
     if (p->step == PLACES_JOIN)
-        p->v[i].token = f->token;
-    if (p->step == PLACES_GIVE_UP || p->step == PLACES_LOSE || p->step == PLACES_LEAVE)
+        joined(p, i, f);
+    if (p->step == PLACES_GIVE_UP || p->step == PLACES_LOSE || p->step == PLACES_LEAVE || p->step == PLACES_UNDO)
         left(&p->v[i], f);
     else
         seen(&p->v[i], f);
@@ -101,8 +158,13 @@ static void on(struct places *p)
     bool open = those(p, NEITHER) != 0;
 
     switch ((enum places_step)p->step) {
+    case PLACES_JOIN: /* direct entry: a turn may be there already */
+        if (p->failed != 0 || p->vain) {
+            go(p, PLACES_UNDO, p->got);
+            break;
+        }
+        /* fall through */
     case PLACES_LOOK:
-    case PLACES_JOIN: /* all were joined; one may be in already (direct entry) */
         if (p->keeps && those(p, ALL & ~IS(UNKNOWN)) == 0)
             go(p, PLACES_FAILED, 0);
         else if (p->keeps || first == p->n)
@@ -124,6 +186,9 @@ static void on(struct places *p)
             go(p, PLACES_FAILED, 0);
         else
             go(p, PLACES_TAKE, 1u << first);
+        break;
+    case PLACES_UNDO:
+        go(p, PLACES_FAILED, 0);
         break;
     default:
         go(p, open ? PLACES_FAILED : PLACES_DONE, 0);

@@ -18,7 +18,11 @@
  * At most one pass is told: of two routers, one that tells b has seen a over before, so a was never
  * admitted behind that; one that tells a, before b in the group, has seen b over before it polled a.
  * And one is told to whoever comes again: the first of those admitted leaves for no other.
- * What no node answers for is not guessed: the call fails, and is made again. */
+ * What no node answers for is not guessed: the call fails, and is made again.
+ *
+ *   JOIN     joins all. One failed: UNDO, in which what was got is given back: a place with a name (a person's,
+ *            a key's) stays if another join has it, too; one without is nobody else's. Else as behind LOOK. Where
+ *            that fails, the group is there all the same: it is told, and its next poll goes on */
 #ifndef SEGQ_ROUTER_FLOW_PLACES_H
 #define SEGQ_ROUTER_FLOW_PLACES_H
 
@@ -32,7 +36,8 @@ enum places_step {
     PLACES_CONFIRM,
     PLACES_LOSE,
     PLACES_TAKE,
-    PLACES_JOIN,  /* then as behind LOOK; the caller sees to it that all were joined */
+    PLACES_JOIN,  /* all, or none */
+    PLACES_UNDO,
     PLACES_LEAVE, /* and that is all */
     PLACES_DONE,
     PLACES_FAILED, /* nothing was told; to be asked again */
@@ -52,7 +57,12 @@ struct one_place {
 struct places {
     uint8_t n, step; /* enum places_step */
     bool keeps;      /* the others, when one is admitted */
+    bool named;      /* JOIN: they can be found again, by a person's name or a key */
+    bool vain;       /* JOIN: nobody can be told of them; set by the caller: they are given back */
     uint8_t asks;    /* a bit for each place that is asked in this step */
+    uint8_t got;     /* JOIN: a bit for each that would have to be given back, */
+    uint8_t bare;    /* and for those without a name */
+    uint8_t failed;  /* JOIN: the first that was not got, + 1; 0: none */
     struct one_place v[PLACES_MAX];
 };
 
@@ -62,11 +72,19 @@ void places_begin(struct places *p, enum places_step step);
  * these groups has its places in one order: two orders would each end what the other one keeps. The older place
  * comes first, for its pass may be told; of one second, by the names of the queues. */
 void places_one_order(struct places *p, char (*queue)[NAME_MAX_LEN + 1]);
+/* Begins the flow of place i in this step, which is none of JOIN. known: as flow_poll(). */
+void places_ask(const struct places *p, unsigned i, struct flow *f, struct routes *r, struct replicas *known,
+                msec_t now_ms);
 /* The flow of place i has ended. */
 void places_said(struct places *p, unsigned i, const struct flow *f);
 /* All asks of the step are answered: goes on to the next one that asks something, or to an end. */
 void places_next(struct places *p);
 /* The first one admitted; p->n: none. */
 unsigned places_first(const struct places *p);
+/* The place i is given back, so far as the flow that joined it has got it. again: it may have been already. */
+void place_give_back(struct flow *f, struct routes *r, const struct token *t, bool bare, bool again, msec_t now_ms);
+/* The answer to a join's ask for which nobody waits any more: what it got is given back. Then the flow leaves,
+ * or has ended. */
+void place_came_late(struct flow *f, struct routes *r, const struct append_ans *a, bool named, msec_t now_ms);
 
 #endif

@@ -4,10 +4,13 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "router/flow/places.h"
 #include "router/state/router.h"
 
 #define FLOWS_MAX      262144 /* under way; more get 503 at once */
 #define FREE_FLOWS_MAX 65536
+
+#define LATE_MS 30000 /* a node that is started anew is back by then; idle times are longer */
 
 static void arm(struct router *r, msec_t when)
 {
@@ -51,6 +54,7 @@ struct rflow *rflow_new(struct router *r, struct httpd_req *req, rflow_done done
     rf->use = NULL;
     rf->contact = NULL;
     rf->as = RFLOW_CALL;
+    rf->outlived = false;
     rf->listening = NULL;
     rf->pass = NULL;
     rf->pass_len = 0;
@@ -77,6 +81,7 @@ static void rflow_free(struct router *r, struct rflow *rf)
 {
     assert(rf->slot == NULL && !list_linked(&rf->in_waiting)); /* no answer, no retry finds it */
     list_remove(list_of(r, rf), &rf->in_all);
+    r->n_late -= rf->as == RFLOW_LATE;
     free(rf->page);
     free(rf->renewal);
     free(rf->use);
@@ -115,9 +120,10 @@ static void count_end(struct router *r, const struct rflow *rf)
     uint64_t us = (uint64_t)(ev_now_us(r->ev) - rf->started_us);
 
     if (SQ_UNLIKELY(rf->as != RFLOW_CALL)) {
-        if (rf->as == RFLOW_LOOKS)
+        if (rf->as == RFLOW_LOOKS || rf->as == RFLOW_LATE)
             return;
-        suspecting_placed(r, rf->client, f);
+        if (rf->as == RFLOW_WATCHED)
+            suspecting_placed(r, rf->client, f);
     }
     r->counts.unavailable += f->result == FLOW_UNAVAIL && rf->renewal == NULL;
     r->counts.full += f->result == FLOW_FULL;
@@ -249,6 +255,115 @@ static msec_t wake_due(struct router *r, msec_t now)
     return next;
 }
 
+/* ---- places that are given back behind the answer ---- */
+
+static void given_back(struct router *r, struct rflow *rf);
+
+/* NULL: no memory. */
+static struct rflow *late_new(struct router *r, msec_t until_ms)
+{
+    struct rflow *rf = rflow_new(r, NULL, given_back, NULL);
+
+    if (rf == NULL)
+        return NULL;
+    rf->as = RFLOW_LATE;
+    rf->late_until_ms = until_ms;
+    r->n_late++;
+    return rf;
+}
+
+static void give_back(struct router *r, const struct token *t, bool bare, bool again, msec_t until_ms)
+{
+    struct rflow *rf = late_new(r, until_ms);
+
+    if (rf == NULL)
+        return;
+    place_give_back(&rf->flow, r->routes, t, bare, again, ev_now(r->ev));
+    rflow_begin(r, rf);
+}
+
+void rflow_give_back(struct router *r, const struct token *t, bool bare, bool again)
+{
+    give_back(r, t, bare, again, ev_now(r->ev) + LATE_MS);
+}
+
+/* Tries again what no node could be asked for. */
+static void given_back(struct router *r, struct rflow *rf)
+{
+    const struct flow *f = &rf->flow;
+
+    if (f->kind == FLOW_LEAVE && f->result == FLOW_UNAVAIL && ev_now(r->ev) < rf->late_until_ms)
+        give_back(r, &f->token, !flow_gives_back(f), f->unsure, rf->late_until_ms);
+}
+
+/* Gives it its time anew: it is due last. */
+static void last_longer(struct router *r, struct rflow *rf)
+{
+    struct flow *f = &rf->flow;
+
+    f->deadline_ms = ev_now(r->ev) + r->cfg->request_timeout;
+    f->wake_ms = f->todo == FLOW_ASK ? f->deadline_ms : ms_min(f->wake_ms, f->deadline_ms);
+    list_remove(&r->flows, &rf->in_all);
+    list_push_back(&r->flows, &rf->in_all);
+}
+
+void rflow_came_late(struct router *r, struct rflow *rf, const struct append_ans *a)
+{
+    assert(rf->as == RFLOW_LATE && rf->slot == NULL);
+    place_came_late(&rf->flow, r->routes, a, rf->subject_len > 0, ev_now(r->ev));
+    if (rf->flow.todo != FLOW_DONE)
+        last_longer(r, rf);
+}
+
+/* Another flow waits for the answer to the ask of one that ends. */
+static void outlive(struct router *r, struct rflow *rf)
+{
+    struct rflow *late = late_new(r, ev_now(r->ev) + LATE_MS);
+
+    *rf->slot = late; /* NULL: its answer will find nobody */
+    rf->outlived = late != NULL;
+    if (late == NULL)
+        return;
+    late->slot = rf->slot;
+    late->flow = rf->flow;
+    late->flow.named = late->flow.whose = false; /* nothing is asked again */
+    late->subject_len = rf->subject_len;
+    last_longer(r, late);
+}
+
+/* Has its request left? Else it is being collected. */
+static bool is_sent(struct seg_links *s, const struct rflow *rf)
+{
+    struct seg_link *l;
+
+    assert(rf->slot != NULL);
+    each_node_link (&s->nodes, l)
+        list_each (&l->kind[rf->flow.asks].open, it) {
+            const struct batch *b = container_of(it, struct batch, in_list);
+
+            if (rf->slot >= b->v && rf->slot < b->v + MSG_BATCH_MAX)
+                return false;
+        }
+    return true;
+}
+
+/* At the deadline of a flow whose ask is on its way. True: it goes on. */
+static bool waits_on(struct router *r, struct rflow *rf)
+{
+    bool sent = SQ_UNLIKELY(rf->as >= RFLOW_PLACE) && is_sent(r->segs, rf);
+
+    if (sent && rf->as == RFLOW_LATE && ev_now(r->ev) < rf->late_until_ms) {
+        last_longer(r, rf);
+        return true;
+    }
+    if (sent && rf->as == RFLOW_PLACE && rf->flow.asks != FLOW_POLL)
+        outlive(r, rf);
+    else
+        *rf->slot = NULL; /* the answer will find nobody */
+    rf->slot = NULL;
+    return false;
+}
+
 /* Ends those that are due; when the next one is. */
 static msec_t deadlines_due(struct router *r, struct list *of, msec_t now)
 {
@@ -259,11 +374,9 @@ static msec_t deadlines_due(struct router *r, struct list *of, msec_t now)
 
         if (rf->flow.deadline_ms > now)
             return rf->flow.deadline_ms;
-        r->counts.overdue += rf->renewal == NULL;
-        if (rf->slot != NULL) { /* the answer will find nobody */
-            *rf->slot = NULL;
-            rf->slot = NULL;
-        }
+        if (rf->slot != NULL && waits_on(r, rf))
+            continue;
+        r->counts.overdue += rf->renewal == NULL && rf->as != RFLOW_LATE;
         retry(r, rf);
         if (rf == list_entry(list_first(of), struct rflow, in_all))
             break; /* cannot be: at its deadline a flow ends */
@@ -291,6 +404,7 @@ int rflow_init(struct router *r)
     list_init(&r->waiting);
     list_init(&r->free_flows);
     list_init(&r->places);
+    list_init(&r->places_behind);
     r->flow_timer_at = MSEC_NEVER;
     r->flow_timer = ev_timer_new(r->ev, on_timer, r);
     return r->flow_timer != NULL ? 0 : SQ_ENOMEM;

@@ -37,8 +37,11 @@ struct rflow { /* pooled: a poll allocates nothing */
     struct renewal *renewal; /* owned; NULL: it is none. Else it is in r->renewals */
     struct pass_use *use;    /* owned; NULL: it is none */
     struct contact_ask *contact; /* owned; FLOW_CONTACT */
-    enum { RFLOW_CALL, RFLOW_LOOKS, RFLOW_WATCHED } as; /* LOOKS: for somebody who listens: no request; WATCHED: a
-                              * join where suspects are looked for */
+    enum { RFLOW_CALL, RFLOW_LOOKS, RFLOW_WATCHED, RFLOW_PLACE, RFLOW_LATE } as; /* LOOKS: for somebody who listens:
+                              * no request; WATCHED: a join where suspects are looked for; PLACE: one of several
+                              * joins, or its place is given back; LATE: likewise, behind the answer */
+    bool outlived; /* PLACE: a LATE one has its ask, and waits for the answer */
+    msec_t late_until_ms; /* LATE: then its place is left to its idle time */
     struct places_call *places; /* ref: place `place` of these asks; set by whoever made them */
     uint8_t place;
     struct listening *listening; /* ref: who; NULL: it is no look, or its client has gone */
@@ -73,6 +76,11 @@ void rflow_begin(struct router *r, struct rflow *rf);
 /* After each answer. May end it. */
 void rflow_step(struct router *r, struct rflow *rf);
 void rflow_client_gone(struct rflow *rf);
+/* The place of a join that comes to nothing is given back, for half a minute. bare: it has no name. again: a link
+ * ended under that. Without memory the place times out. */
+void rflow_give_back(struct router *r, const struct token *t, bool bare, bool again);
+/* The answer to a LATE join's ask: it leaves what it got, or ends. Then rflow_step(). */
+void rflow_came_late(struct router *r, struct rflow *rf, const struct append_ans *a);
 /* Flows that wait for a newer map ask it. */
 void rflow_map_changed(struct router *r);
 /* Flows that wait for this node's link go on. */

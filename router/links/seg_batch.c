@@ -304,6 +304,10 @@ static void take(struct router *r, struct rflow *rf, const struct msg *m, uint32
             rf->pass = m->append_ans.ans[i].pass;
             rf->pass_len = m->append_ans.ans[i].pass_len;
         }
+        if (SQ_UNLIKELY(rf->as == RFLOW_LATE)) {
+            rflow_came_late(r, rf, &m->append_ans.ans[i]);
+            break;
+        }
         flow_append_ans(f, r->routes, &m->append_ans.ans[i], now_ms);
         break;
     case FLOW_LEAVE:

@@ -195,7 +195,7 @@ static void let_in(struct places_call *c, const struct rflow *rf)
 
 static void show_failed_join(struct places_call *c)
 {
-    const char *name = c->queue[c->failed - 1];
+    const char *name = c->queue[c->p.failed - 1];
     uint32_t retry_ms;
     enum page_state s = page_state_of(&c->why, routes_queue(c->r->routes, name, strlen(name)),
                                       ev_wall_ms(c->r->ev), &retry_ms);
@@ -225,7 +225,7 @@ static void answer(struct places_call *c, const struct rflow *rf)
 
     for (unsigned i = 0; i < c->p.n; i++)
         over += c->p.v[i].is == PLACE_IS_OVER;
-    if (c->failed != 0) {
+    if (c->p.failed != 0) {
         show_failed_join(c);
         return;
     }
@@ -233,7 +233,7 @@ static void answer(struct places_call *c, const struct rflow *rf)
         group_name_write(&c->p, &c->r->keys.token, name);
         put_cookie(c->r, a, name);
     }
-    if (c->p.step == PLACES_FAILED) {
+    if (c->p.step != PLACES_DONE) {
         show(c->r, a, PAGE_UNAVAILABLE, RETRY_MS);
     } else if (c->leaves) {
         put_cookie(c->r, a, "");

@@ -326,6 +326,8 @@ void router_free(struct router *r)
     seg_links_free(r->segs);
     rflow_fini(r);
     places_fini(r);
+    if (r->behind_timer != NULL)
+        ev_timer_free(r->behind_timer);
     events_fini(r);
     replicas_fini(&r->replicas);
     if (r->admin != NULL)
@@ -354,11 +356,23 @@ void router_free(struct router *r)
     free(r);
 }
 
+#define BEHIND_MS     2000 /* calls of several places go on so long behind their answers */
+#define BEHIND_LOOK_MS 20
+
 static void say_farewell(void *router)
 {
     struct router *r = router;
+    msec_t now = ev_now(r->ev);
+    bool behind = r->places_behind.n > 0 || r->n_late > 0;
 
-    seg_links_farewell(r->segs, r->drained, r->drained_arg);
+    if (r->behind_until_ms == 0)
+        r->behind_until_ms = now + BEHIND_MS;
+    if (behind && now < r->behind_until_ms && r->behind_timer == NULL)
+        r->behind_timer = ev_timer_new(r->ev, say_farewell, r);
+    if (behind && now < r->behind_until_ms && r->behind_timer != NULL)
+        ev_timer_at(r->behind_timer, now + BEHIND_LOOK_MS);
+    else
+        seg_links_farewell(r->segs, r->drained, r->drained_arg);
 }
 
 /* Ends requests: nobody waits for an answer. */

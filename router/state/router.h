@@ -140,7 +140,11 @@ struct router {
     struct list renewals; /* likewise: those that renew a pass have less time */
     struct list waiting; /* flows that wait for a moment or for a map */
     struct list free_flows;
-    struct list places; /* calls/places.c */
+    struct list places, places_behind; /* calls/places_call.h; */
+    struct ev_timer *places_timer;     /* NULL: there was none yet */
+    unsigned n_late;                   /* flows that give places back behind an answer */
+    struct ev_timer *behind_timer;     /* the process ends once these have, or then: */
+    msec_t behind_until_ms;
     struct queue_names names;
     struct log_limit group_refused; /* each visitor of a group's page may cause a line */
     struct ev_timer *flow_timer;

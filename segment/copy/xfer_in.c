@@ -135,6 +135,8 @@ static const char *take_subjects(struct xfer_in *x, const struct msg_copy_extra 
             .issued_s = v->issued_s,
             .client = v->client,
             .len = v->len,
+            .joins = v->joins,
+            .found = v->found != 0,
             .hash = v->hash,
             .text = (char *)(uintptr_t)v->text, /* only read */
         };

@@ -289,6 +289,8 @@ static bool send_subjects(struct xfer_out *x, const struct contents *b, struct o
             .issued_s = s->issued_s,
             .client = s->client,
             .len = s->len,
+            .joins = s->joins,
+            .found = s->found,
             .hash = s->hash,
             .text = arena_memdup(&out->mem, s->text, s->len),
         };

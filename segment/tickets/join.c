@@ -70,6 +70,10 @@ static bool append_existing(struct segtab *t, const struct seg *g,
     id = segtab_outside(t, x->id);
     if (segtab_find(t, id.seg, id.number, &s) != FOUND_HERE)
         return false;
+    if (seg_is_fenced(s.seg)) { /* the copy would not know of this join */
+        append_wait(a);
+        return true;
+    }
     a->state = APPEND_EXISTING;
     a->seg = id.seg;
     a->number = id.number;
@@ -80,10 +84,6 @@ static bool append_existing(struct segtab *t, const struct seg *g,
     if (s.slot != SEGQ_NONE && segq_is_alive(&s.seg->b.q, s.slot)) {
         struct place_ans p;
 
-        if (seg_is_fenced(s.seg)) {
-            append_wait(a);
-            return true;
-        }
         place_waiting(t, &s, x->client, &p);
         a->position = p.position;
         a->poll_after_ms = p.poll_after_ms;

@@ -35,6 +35,10 @@ struct world {
     bool sealed;
     seg_id next_seg;     /* of a map: segments from here on are newer; 0: 100 */
     seg_id refused;      /* the node takes no joins to it; 0: none */
+    seg_id mute;         /* its joins have no answer before say_late(); 0: none */
+    seg_id unsure;       /* it takes no joins with a name */
+    seg_id enters;       /* its joins are let in at once */
+    bool mute_drops;     /* leaves have no answer */
     bool found, counts;  /* whoever joins has a place already, and the node counts that */
     uint64_t heir;       /* heir_hash of the last leave */
     uint32_t poll_ms;  /* that is told; 0 = 3000 */
@@ -225,7 +229,15 @@ static void append(const struct append_req *q, struct append_ans *a)
         *a = (struct append_ans){ .state = APPEND_BUSY };
         return;
     }
+    if (q->seg == w.unsure && q->subject_len > 0) {
+        *a = (struct append_ans){ .state = APPEND_BUSY, .poll_after_ms = 20 };
+        return;
+    }
     w.appends++;
+    if (q->seg == w.enters)
+        *a = (struct append_ans){ .state = APPEND_ENTERED, .client = q->client, .seg = q->seg, .number = N_ADMITTED,
+                                  .issued_s = 1700000000, .pass = "a.b.c", .pass_len = 5,
+                                  .released_at_ms = 1700000000123, .pass_expires_s = 1700000300 };
     w.last_append = *q;
     snprintf(w.last_subject, sizeof(w.last_subject), "%.*s", (int)q->subject_len,
              q->subject_len > 0 ? q->subject : "");
@@ -289,8 +301,9 @@ static bool answer_append(const struct msg_append *q, struct msg *out)
     w.append_frames++;
     for (uint32_t i = 0; i < q->n; i++) {
         append(&q->req[i], &a[n]);
-        a[n].row = w.words_wait ? (uint8_t)i : 0;
-        if (w.words_wait && q->req[i].later && w.n_late < ARRAY_LEN(w.late))
+        a[n].row = w.words_wait || w.mute != 0 ? (uint8_t)i : 0;
+        if (((w.words_wait && q->req[i].later) || (w.mute != 0 && q->req[i].seg == w.mute)) &&
+            w.n_late < ARRAY_LEN(w.late))
             w.late[w.n_late++] = a[n];
         else
             n++;
@@ -327,7 +340,7 @@ static bool answer_drop(const struct msg_drop *q, struct msg *out)
     w.heir = q->req[q->n - 1].heir_hash;
     out->type = MSG_DROP_ANS;
     out->drop_ans = (struct msg_drop_ans) { q->n, a };
-    return true;
+    return !w.mute_drops;
 }
 
 static bool answer_contact(const struct msg_contact *q, struct msg *out)
@@ -351,6 +364,17 @@ static void hear_seen(struct rpc_chan *ch, const struct msg_seen *q)
     w.seen_flags |= q->flags;
     if (w.does_with_seen == SEEN_TAKEN)
         push(ch, q);
+}
+
+/* Rows first .. first + n of the joins that wait, in that order, or in the other one. */
+static inline void say_late(uint32_t first, uint32_t n, bool backwards)
+{
+    struct append_ans a[ARRAY_LEN(w.late)];
+    struct msg m = { .type = MSG_APPEND_ANS, .append_ans = { n, a } };
+
+    for (uint32_t i = 0; i < n; i++)
+        a[i] = w.late[first + (backwards ? n - 1 - i : i)];
+    send_msg(w.seg_ch, &m, w.late_rid);
 }
 
 static bool answer(const struct msg *m, struct msg *out)

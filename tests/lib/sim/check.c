@@ -308,6 +308,8 @@ static void check_entered(struct sim *s, const struct proc *p, const struct sseg
     slots_check(s, queue, at_ms);
 }
 
+static void found_waiting(struct sim *s, const struct proc *p, const struct append_req *q, const struct append_ans *a);
+
 void check_appended(struct sim *s, const struct proc *p, const struct append_req *q,
                     const struct append_ans *a)
 {
@@ -316,7 +318,7 @@ void check_appended(struct sim *s, const struct proc *p, const struct append_req
     struct slane *l;
 
     if (a->state == APPEND_EXISTING)
-        subject_found(s, q, a);
+        found_waiting(s, p, q, a);
     if (a->state != APPEND_OK && a->state != APPEND_ENTERED)
         return;
     if (g == NULL || (g->node != p->idx && !g->relaxed) || a->seg != q->seg) {
@@ -501,6 +503,14 @@ static void told_waiting(struct sim *s, struct ticket *t, const struct proc *nod
     t->stopped = proc_stopped_us(s, node);
     if (position != 0)
         told_position(s, t, position, as_of, fence_ms);
+}
+
+/* The node that counts the join says how its ticket waits; 1 says nothing. */
+static void found_waiting(struct sim *s, const struct proc *p, const struct append_req *q, const struct append_ans *a)
+{
+    subject_found(s, q, a);
+    if (!s->failed && a->counted == APPEND_COUNTED && a->position > 1)
+        told_waiting(s, check_ticket(s, a->seg, a->number), p, a->position, a->poll_after_ms, s->now, 0);
 }
 
 void check_known(struct sim *s, const struct proc *router, const struct proc *node,

@@ -38,20 +38,99 @@ Test(flow, join_asks_the_first_open_segment_and_makes_the_token)
     cr_expect(f.position == 40 && f.poll_after_ms == 900 && f.serving == 12);
 }
 
-Test(flow, join_with_a_live_ticket_returns_it)
+/* Another node than the one that has the ticket says so. */
+static struct flow found_elsewhere(struct append_ans *a)
 {
     struct flow f = join(0);
-    struct append_ans a = { .state = APPEND_EXISTING, .seg = 9, .number = 1,
-                            .client = CLIENT_GAME, .position = 2 };
 
+    *a = (struct append_ans){ .state = APPEND_EXISTING, .seg = 9, .number = 1, .client = CLIENT_GAME };
+    flow_append_ans(&f, r, a, 1);
+    return f;
+}
+
+Test(flow, join_with_a_live_ticket_returns_it)
+{
+    struct append_ans a;
+    struct flow f = found_elsewhere(&a);
     struct place_ans p = { .state = PLACE_WAITING, .position = 3, .poll_after_ms = 700 };
 
-    flow_append_ans(&f, r, &a, 1);
-    cr_expect(ASKS(f, 1, 9) && f.asks == FLOW_POLL, "how it stands is asked where it is");
-    flow_place_ans(&f, r, &p, 2);
-    cr_expect(IS_DONE(f, FLOW_EXISTING));
+    cr_expect(ASKS(f, 1, 11) && f.asks == FLOW_JOIN, "the node that has it is to count this join");
+    cr_expect_eq(f.token.client, CLIENT_MOBILE, "as the join had said");
+    a.counted = APPEND_COUNTED;
+    a.position = 1;
+    flow_append_ans(&f, r, &a, 2);
+    cr_expect(ASKS(f, 1, 9) && f.asks == FLOW_POLL, "it may be inside: how it stands is asked where it is");
+    flow_place_ans(&f, r, &p, 3);
+    cr_expect(IS_DONE(f, FLOW_EXISTING) && flow_got(&f));
     cr_expect(f.token.seg == 9 && f.token.client == CLIENT_GAME);
     cr_expect(f.position == 3 && f.poll_after_ms == 700);
+}
+
+Test(flow, a_live_ticket_that_waits_is_told_with_the_word_that_counts_it)
+{
+    struct append_ans a;
+    struct flow f = found_elsewhere(&a);
+
+    a.counted = APPEND_COUNTED;
+    a.position = 40;
+    a.poll_after_ms = 900;
+    flow_append_ans(&f, r, &a, 2);
+    cr_expect(IS_DONE(f, FLOW_EXISTING) && flow_got(&f));
+    cr_expect(f.token.seg == 9 && f.token.client == CLIENT_GAME && f.position == 40 && f.poll_after_ms == 900);
+    cr_expect_eq(f.no_place, NO_PLACE_NONE);
+}
+
+/* An older node, or one that has forgotten its key. */
+Test(flow, a_live_ticket_whose_node_counts_no_joins_is_told)
+{
+    static const enum append_state says[] = { APPEND_EXISTING, APPEND_BUSY, APPEND_SEALED };
+    struct place_ans p = { .state = PLACE_WAITING, .position = 3, .poll_after_ms = 700 };
+
+    for (unsigned i = 0; i < ARRAY_LEN(says); i++) {
+        struct append_ans a;
+        struct flow f = found_elsewhere(&a);
+
+        flow_append_ans(&f, r, &(struct append_ans){ .state = (uint8_t)says[i], .seg = 9, .number = 1,
+                                                     .client = CLIENT_GAME }, 2);
+        cr_assert(ASKS(f, 1, 9) && f.asks == FLOW_POLL, "%u", i);
+        flow_place_ans(&f, r, &p, 3);
+        cr_expect(IS_DONE(f, FLOW_EXISTING) && f.token.client == CLIENT_GAME && !flow_got(&f), "%u", i);
+    }
+}
+
+/* Who is told of it uncounted would lose it to a join that gives it back. */
+Test(flow, a_live_ticket_whose_node_is_busy_or_away_is_found_anew)
+{
+    static const enum append_state says[] = { APPEND_BUSY, APPEND_UNKNOWN };
+
+    for (unsigned i = 0; i < ARRAY_LEN(says) + 2; i++) {
+        struct append_ans a;
+        struct flow f = found_elsewhere(&a);
+
+        if (i == ARRAY_LEN(says))
+            flow_lost(&f, 2);
+        else if (i > ARRAY_LEN(says))
+            flow_unreached(&f, 2);
+        else
+            flow_append_ans(&f, r, &(struct append_ans){ .state = (uint8_t)says[i], .poll_after_ms = 20 }, 2);
+        cr_assert_eq(f.todo, FLOW_WAIT_MAP, "%u", i);
+        flow_retry(&f, r, f.wake_ms);
+        cr_assert(ASKS(f, 2, 12) && f.asks == FLOW_JOIN && f.token.client == CLIENT_MOBILE, "%u", i);
+        a.seg = 9;
+        flow_append_ans(&f, r, &a, f.wake_ms - 1);
+        cr_expect(ASKS(f, 1, 11) && f.asks == FLOW_JOIN, "%u", i);
+    }
+}
+
+/* The ticket has ended since, and its segment takes joins. */
+Test(flow, a_place_may_be_got_where_the_ticket_was)
+{
+    struct append_ans a;
+    struct flow f = found_elsewhere(&a);
+
+    flow_append_ans(&f, r, &(struct append_ans){ .state = APPEND_OK, .seg = 11, .number = 8,
+                                                 .client = CLIENT_MOBILE, .position = 5 }, 2);
+    cr_expect(IS_DONE(f, FLOW_OK) && f.fresh && f.token.seg == 11 && f.token.client == CLIENT_MOBILE);
 }
 
 /* The node that has it knows whose it is; then it is asked how it stands. */
@@ -75,11 +154,12 @@ Test(flow, a_join_of_a_device_asks_the_node_that_has_its_ticket)
 
 Test(flow, an_ended_ticket_is_joined_anew)
 {
-    struct flow f = join(0);
-    struct append_ans a = { .state = APPEND_EXISTING, .seg = 9, .client = CLIENT_GAME };
+    struct append_ans a;
+    struct flow f = found_elsewhere(&a);
     struct place_ans p = { .state = PLACE_GONE, .reason = GONE_EXPIRED };
 
-    flow_append_ans(&f, r, &a, 1);
+    flow_append_ans(&f, r, &a, 2);
+    cr_assert_eq(f.asks, FLOW_POLL);
     flow_place_ans(&f, r, &p, 2);
     cr_assert_eq(f.todo, FLOW_WAIT_MAP);
     flow_retry(&f, r, f.wake_ms);
@@ -89,12 +169,12 @@ Test(flow, an_ended_ticket_is_joined_anew)
 
 Test(flow, an_unreachable_ticket_is_not_joined_anew)
 {
-    struct flow f = join(0);
-    struct append_ans a = { .state = APPEND_EXISTING, .seg = 9, .client = CLIENT_GAME };
+    struct append_ans a;
+    struct flow f = found_elsewhere(&a);
 
     flow_append_ans(&f, r, &a, 1);
     while (f.todo != FLOW_DONE) {
-        cr_assert_eq(f.asks, FLOW_POLL);
+        cr_assert_eq(f.asks, FLOW_POLL, "as where it is nobody counts it");
         flow_lost(&f, f.wake_ms - 1);
         flow_retry(&f, r, f.wake_ms);
     }

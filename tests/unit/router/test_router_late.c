@@ -13,17 +13,6 @@ static void begin(void)
 
 TestSuite(router_late, .init = begin, .fini = teardown, .timeout = 200);
 
-/* Rows first .. first + n of those that wait, in that order, or in the other one. */
-static void say_late(uint32_t first, uint32_t n, bool backwards)
-{
-    struct append_ans a[ARRAY_LEN(w.late)];
-    struct msg m = { .type = MSG_APPEND_ANS, .append_ans = { n, a } };
-
-    for (uint32_t i = 0; i < n; i++)
-        a[i] = w.late[first + (backwards ? n - 1 - i : i)];
-    send_msg(w.seg_ch, &m, w.late_rid);
-}
-
 static void join_as(const char *who)
 {
     char body[80] = "";

@@ -214,6 +214,36 @@ Test(xfer, who_joins_again_after_the_move_has_his_ticket)
     cr_expect(a.seg == 2 && a.number == 14);
 }
 
+static enum drop_state give_back(int node, uint64_t how)
+{
+    struct drop_req q = { .seg = 2, .number = 14, .heir_hash = how };
+    struct drop_ans a;
+
+    segtab_drop(r->t[node], r->now, &q, 1, &a);
+    return (enum drop_state)a.state;
+}
+
+/* Two devices of a person, whose joins of several queues both come to nothing; between them the place moves. The
+ * copy has what was counted by the fence: nobody is counted behind it. */
+Test(xfer, joins_of_a_place_are_counted_on_after_the_move)
+{
+    static const char name[] = "\2\2" "1 uoaa";
+
+    scene(2);
+    cr_assert_eq(rig_join_as(r, 1, 2, name).counted, APPEND_COUNTED);
+    order_in();
+    rig_order(r, 1, out_msg());
+    cr_expect_eq(rig_join_as(r, 1, 2, name).state, APPEND_BUSY);
+    cr_expect_eq(rig_join_as(r, 1, 2, "\2\2" "1 uaaa").state, APPEND_BUSY, "also of one who is inside");
+    rig_order(r, 0, end_msg(true));
+    rig_order(r, 1, end_msg(true));
+    cr_expect_eq(give_back(0, DROP_UNLESS_FOUND), DROP_INSIDE, "another one has found it");
+    cr_expect_eq(give_back(0, DROP_UNLESS_KEPT), DROP_INSIDE);
+    cr_expect_eq(rig_poll(r, 0, 2, 14).state, PLACE_WAITING);
+    cr_expect_eq(give_back(0, DROP_UNLESS_KEPT), DROP_OK);
+    cr_expect_eq(rig_poll(r, 0, 2, 14).state, PLACE_GONE);
+}
+
 Test(xfer, merge_within_a_node)
 {
     struct segtab_counts c;

@@ -5,6 +5,7 @@
 
 #include "tests/lib/sim/check.h"
 #include "tests/lib/sim/engine.h"
+#include "tests/lib/sim/groups.h"
 #include "tests/lib/sim/fault_clocks.h"
 #include "tests/lib/sim/fault_disks.h"
 #include "tests/lib/sim/faults.h"
@@ -344,6 +345,8 @@ static void drops_done(struct sim *s, struct proc *p, peer_no peer, uint64_t rid
             continue;
         if (g->req[i].heir_hash != 0 && g->req[i].heir_hash < DROP_UNLESS_FOUND)
             replace_left(s, x);
+        if (g->req[i].heir_hash == DROP_UNLESS_KEPT || g->req[i].heir_hash == DROP_UNLESS_FOUND)
+            x->of_group ? groups_given_back(s, x) : (void)0;
         session_ended(s, x);
     }
     if (t == TURN_SAID)

@@ -5,6 +5,7 @@
 #include "tests/lib/sim/engine.h"
 #include "tests/lib/sim/fault_clocks.h"
 #include "tests/lib/sim/faults.h"
+#include "tests/lib/sim/groups.h"
 #include "tests/lib/sim/net.h"
 #include "tests/lib/sim/proc.h"
 #include "tests/lib/sim/router_asks.h"
@@ -110,8 +111,10 @@ void srouter_free(struct sim *s, struct proc *p)
         free(x);
     }
     listeners_fini(&r->listeners);
+    groups_router_dies(s, p);
     for (uint32_t i = 0; i < r->n; i++)
-        if (r->flow[i].used && r->flow[i].look == NULL && !r->flow[i].repeats)
+        if (r->flow[i].used && r->flow[i].look == NULL && !r->flow[i].repeats && r->flow[i].party == NULL &&
+            !r->flow[i].late)
             answer(s, &r->flow[i].req, NULL, 0, of_now(s), NULL);
     for (unsigned i = 0; i < SIM_SEGS_MAX; i++)
         free(r->out[i]);
@@ -322,6 +325,10 @@ void router_go(struct sim *s, struct proc *p, uint32_t i)
         f->wake_gen = 0;
         if (f->repeats)
             return;
+        if (f->party != NULL || f->late) {
+            group_flow_ended(s, p, i);
+            return;
+        }
         if (!f->req.listens || !looked(s, p, f, known))
             answer(s, &f->req, &f->f, f->pass, known, NULL);
         return;
@@ -332,7 +339,7 @@ void router_go(struct sim *s, struct proc *p, uint32_t i)
         router_ask(s, p, i);
 }
 
-static uint32_t flow_slot(struct srouter *r)
+uint32_t router_flow_slot(struct srouter *r)
 {
     for (uint32_t i = 0; i < r->n; i++)
         if (!r->flow[i].used)
@@ -377,7 +384,7 @@ static void poll(struct sim *s, struct srouter *r, struct sflow *f)
 static void on_request(struct sim *s, struct proc *p, const struct sreq *q)
 {
     struct srouter *r = p->router;
-    uint32_t i = flow_slot(r);
+    uint32_t i = router_flow_slot(r);
     struct sflow *f = &r->flow[i];
     const char *name = s->queue[q->queue].name;
 
@@ -385,6 +392,8 @@ static void on_request(struct sim *s, struct proc *p, const struct sreq *q)
     f->gen++;
     f->req = *q;
     f->look = NULL;
+    f->party = NULL;
+    f->late = false;
     f->repeats = false;
     f->pass = 0;
     f->subject_hash = subject_of(q, f->subject);
@@ -415,13 +424,15 @@ static bool is_closed(const struct sim *s, const struct slistener *x)
 static void look(struct sim *s, struct proc *p, struct slistener *x, const struct let_in_row *row)
 {
     struct srouter *r = p->router;
-    uint32_t i = flow_slot(r);
+    uint32_t i = router_flow_slot(r);
     struct sflow *f = &r->flow[i];
 
     f->used = true;
     f->gen++;
     f->req = x->req;
     f->look = x;
+    f->party = NULL;
+    f->late = false;
     f->repeats = false;
     f->pass = 0;
     f->subject_hash = 0;
@@ -490,6 +501,21 @@ void router_listen_run(struct sim *s, struct proc *p)
     }
 }
 
+/* A flow's timer. */
+static void wake(struct sim *s, struct proc *p, uint32_t i)
+{
+    struct srouter *r = p->router;
+    struct sflow *f = &r->flow[i];
+
+    if (group_waits_on(f) && sim_ms(s) >= f->f.deadline_ms && router_is_sent(s, p, i) &&
+        group_outlive(s, p, i, &i) && i == UINT32_MAX)
+        return;
+    flow_retry(&r->flow[i].f, r->r, sim_ms(s));
+    if (r->flow[i].f.todo == FLOW_ASK && r->flow[i].f.wake_ms <= sim_ms(s))
+        sim_fail(s, "a flow at %s does not end at its deadline", p->name);
+    router_go(s, p, i);
+}
+
 void srouter_event(struct sim *s, struct proc *p, const struct event *e)
 {
     struct srouter *r = p->router;
@@ -501,12 +527,8 @@ void srouter_event(struct sim *s, struct proc *p, const struct event *e)
             answer(s, e->data, NULL, 0, of_now(s), NULL);
         return;
     }
-    if (e->a < r->n && r->flow[e->a].used && r->flow[e->a].wake_gen == e->c) {
-        flow_retry(&r->flow[e->a].f, r->r, sim_ms(s));
-        if (r->flow[e->a].f.todo == FLOW_ASK && r->flow[e->a].f.wake_ms <= sim_ms(s))
-            sim_fail(s, "a flow at %s does not end at its deadline", p->name);
-        router_go(s, p, e->a);
-    }
+    if (e->a < r->n && r->flow[e->a].used && r->flow[e->a].wake_gen == e->c)
+        wake(s, p, e->a);
 }
 
 /* ---- links --------------------------------------------------------------------------- */
@@ -532,7 +554,7 @@ static void repeat_leaves(struct sim *s, struct proc *p)
     uint32_t i = 0;
 
     while (flow_leave_again(&f, r->r, &r->known, &i, sim_ms(s))) {
-        uint32_t n = flow_slot(r);
+        uint32_t n = router_flow_slot(r);
         struct sflow *x = &r->flow[n];
 
         *x = (struct sflow) { .used = true, .repeats = true, .gen = x->gen + 1, .f = f };

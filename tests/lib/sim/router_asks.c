@@ -1,6 +1,8 @@
 /* router_asks.c: one frame of a kind at a time. */
 #include "tests/lib/sim/router_asks.h"
 
+#include "router/flow/places.h"
+
 #include <string.h>
 
 #include "tests/lib/sim/check.h"
@@ -171,6 +173,18 @@ void router_ask(struct sim *s, struct proc *p, uint32_t i)
     flush(s, p, node, kind);
 }
 
+bool router_is_sent(struct sim *s, const struct proc *p, uint32_t i)
+{
+    const struct sflow *f = &p->router->flow[i];
+    const struct proc *node = router_node(s, p->router, f->f.node);
+    const struct lane_out *o = node != NULL ? &p->router->out[node->no][kind_of(&f->f)] : NULL;
+
+    for (uint32_t k = 0; o != NULL && k < o->n_pending; k++)
+        if (o->pending[k].flow == i && o->pending[k].gen == f->gen)
+            return false;
+    return o != NULL;
+}
+
 static void give(struct sim *s, struct sflow *f, struct routes *r, unsigned kind,
                  const struct msg *m, uint32_t i)
 {
@@ -185,7 +199,10 @@ static void give(struct sim *s, struct sflow *f, struct routes *r, unsigned kind
 
         if (a->state == APPEND_ENTERED)
             f->pass = check_hash(a->pass, a->pass_len);
-        flow_append_ans(&f->f, r, a, sim_ms(s));
+        if (f->late)
+            place_came_late(&f->f, r, a, true, sim_ms(s));
+        else
+            flow_append_ans(&f->f, r, a, sim_ms(s));
     } else if (kind == KIND_SESSION) {
         flow_session_ans(&f->f, r, &m->session_ans.ans[i], sim_ms(s));
     } else {

@@ -7,6 +7,8 @@
 
 /* The flow's request; without a link it is lost. */
 void router_ask(struct sim *s, struct proc *p, uint32_t i);
+/* Has it left, or is it being collected? */
+bool router_is_sent(struct sim *s, const struct proc *p, uint32_t i);
 /* rid: of the frame; one of an earlier connection is passed over. */
 void router_answered(struct sim *s, struct proc *p, struct proc *node, unsigned kind, uint64_t rid,
                      const struct msg *m, uint32_t n);

@@ -46,6 +46,10 @@ struct sflow {
     struct sreq req;
     uint32_t gen;      /* of the slot: counts its uses */
     uint64_t wake_gen; /* a timer that carries another is old */
+    struct party *party; /* ref: a place of a call of several, */
+    uint8_t place;
+    bool late;           /* or one that is given back behind such a call, until: */
+    usec_t late_until;
     uint8_t wanted; /* a request to listen: replicas_want() */
     uint64_t pass;
     uint64_t subject_hash;
@@ -73,10 +77,13 @@ struct srouter {
         node_no no;   /* by the map, when it came up; 0: the map has it no more */
     } seg[SIM_SEGS_MAX];
     struct lane_out *out[SIM_SEGS_MAX]; /* [node][kind] */
+    struct party *parties; /* owned; groups.c */
 };
 
 /* Goes on with a flow, as far as it goes. */
 void router_go(struct sim *s, struct proc *p, uint32_t i);
+/* A flow that is not used; moves all. */
+uint32_t router_flow_slot(struct srouter *r);
 /* Looks that are due begin. */
 void router_listen_run(struct sim *s, struct proc *p);
 

@@ -3,6 +3,7 @@
 #include "tests/lib/sim/check.h"
 #include "tests/lib/sim/engine.h"
 #include "tests/lib/sim/faults.h"
+#include "tests/lib/sim/groups.h"
 #include "tests/lib/sim/lead.h"
 #include "tests/lib/sim/mng.h"
 #include "tests/lib/sim/net.h"
@@ -334,6 +335,7 @@ void sim_free(struct sim *s)
         free(s->val[i]);
     }
     store_fini(s);
+    groups_free(s);
     for (unsigned q = 0; q < SIM_QUEUES_MAX; q++)
         free(s->queue[q].rate_log);
     free_segs(s);
@@ -390,6 +392,9 @@ static void dispatch(struct sim *s, const struct event *e)
         break;
     case E_LEAD:
         lead_event(s, p, e);
+        break;
+    case E_GROUP:
+        groups_event(s, e);
         break;
     }
 }

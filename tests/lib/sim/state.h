@@ -43,6 +43,7 @@ enum event_kind {
     E_MEND,      /* a: what, b: about whom */
     E_STORE,     /* a manager's question reaches the store: data: store_msg */
     E_LEAD,      /* lead.c's own; a: which */
+    E_GROUP,     /* groups.c: of nobody: a: device, c: generation of its timer; of a router: a: call that is due */
 };
 
 struct event {
@@ -172,6 +173,7 @@ struct ticket {
     seg_id host;     /* in that sweep */
     usec_t told_at;  /* a position, the last time: of when it was */
     uint64_t told_position; /* 0: none yet */
+    bool of_group, given_back; /* groups.h */
     bool contact;    /* wants to be told that it is let in, turns.c: */
     int64_t turn_ms; /* was told, of a release of then; 0: not */
     bool soon_told;  /* and that it soon will be */
@@ -384,6 +386,7 @@ struct sim {
     uint8_t sweep_node;    /* whose tickets it looks at */
     uint64_t map_epoch, map_version; /* highest announced */
     int64_t wall_ahead_ms;           /* the furthest that any wall clock ever was */
+    struct sgroups *groups; /* NULL: there are none */
     bool calm;     /* players do not leave, no new joins */
     bool healed;
     bool faults_on;

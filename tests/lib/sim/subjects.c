@@ -12,6 +12,7 @@
 
 #include "tests/lib/sim/check.h"
 #include "tests/lib/sim/engine.h"
+#include "tests/lib/sim/groups.h"
 #include "tests/lib/sim/replace.h"
 
 #include <stdlib.h>
@@ -58,6 +59,7 @@ void subject_given(struct sim *s, struct ticket *t, const struct append_req *q)
     if (q->subject_len == 0)
         return;
     t->subject = q->subject_hash;
+    t->of_group = is_group_name(q->subject, q->subject_len);
     for (uint32_t i = 0; i < s->n_tickets; i++) {
         const struct ticket *x = &s->ticket[i];
 

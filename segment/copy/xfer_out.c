@@ -97,6 +97,12 @@ const char *xfer_out_ack(struct xfer_out *x, uint32_t seq)
 
 /* ---- one message of each phase; true: there is more of this phase ------------------ */
 
+/* Rows of a message that has room for `room`. */
+static uint32_t most(const struct xfer_out *x, uint32_t room)
+{
+    return x->portion == 0 || x->portion > room ? room : x->portion;
+}
+
 static void fill_block(struct copy_block *v, uint32_t index, const struct block *k,
                        uint8_t now, struct outbox *out)
 {
@@ -132,7 +138,7 @@ static bool send_blocks(struct xfer_out *x, const struct contents *b, uint8_t no
         out->failed = true;
         return false;
     }
-    for (; x->next_block < x->n_blocks && n < MSG_COPY_BLOCKS; x->next_block++)
+    for (; x->next_block < x->n_blocks && n < most(x, MSG_COPY_BLOCKS); x->next_block++)
         if (b->q.block[x->next_block] != NULL)
             fill_block(&v[n++], x->next_block, b->q.block[x->next_block], now, out);
     m->copy_chunk = (struct msg_copy_chunk) { x->move, ++x->seq, n, v };
@@ -153,22 +159,22 @@ static struct touch_entry touch(const struct contents *b, uint32_t slot, uint8_t
 static bool send_touches(struct xfer_out *x, const struct contents *b, uint8_t now,
                          struct outbox *out, peer_no peer)
 {
-    uint32_t words = x->n_blocks * BLOCK_WORDS, n = 0;
+    uint32_t words = x->n_blocks * BLOCK_WORDS, room = most(x, XFER_TOUCH_MAX), n = 0;
     struct touch_entry *v;
     struct msg *m;
 
     if (x->n_touched == 0)
         return false;
-    v = arena_array(&out->mem, XFER_TOUCH_MAX, sizeof(*v));
+    v = arena_array(&out->mem, room, sizeof(*v));
     m = outbox_add(out, peer, MSG_COPY_TOUCH);
     if (v == NULL) {
         out->failed = true;
         return false;
     }
-    while (x->n_touched > 0 && n < XFER_TOUCH_MAX) {
+    while (x->n_touched > 0 && n < room) {
         uint64_t *w = &x->touched[x->touch_word];
 
-        for (; *w != 0 && n < XFER_TOUCH_MAX; *w &= *w - 1, x->n_touched--)
+        for (; *w != 0 && n < room; *w &= *w - 1, x->n_touched--)
             v[n++] = touch(b, x->touch_word * 64 + (uint32_t)__builtin_ctzll(*w), now);
         if (*w == 0)
             x->touch_word = x->touch_word + 1 < words ? x->touch_word + 1 : 0;
@@ -217,14 +223,14 @@ static const struct session *next_session(struct xfer_out *x, const struct conte
 static bool send_sessions(struct xfer_out *x, const struct contents *b,
                           const struct xfer_time *tm, struct outbox *out, peer_no peer)
 {
-    struct session_rec *v = rows(x, out, XFER_SESSION_MAX, sizeof(*v));
+    uint32_t room = most(x, XFER_SESSION_MAX), n = 0;
+    struct session_rec *v = rows(x, out, room, sizeof(*v));
     struct msg_copy_extra *e;
     const struct session *s;
-    uint32_t n = 0;
 
     if (v == NULL)
         return false;
-    while (n < XFER_SESSION_MAX && (s = next_session(x, b)) != NULL)
+    while (n < room && (s = next_session(x, b)) != NULL)
         v[n++] = (struct session_rec) {
             .seg = s->id.seg,
             .number = s->id.number,
@@ -242,7 +248,7 @@ static bool send_sessions(struct xfer_out *x, const struct contents *b,
     e = new_extra(x, out, peer);
     e->n_sessions = n;
     e->sessions = v;
-    return n == XFER_SESSION_MAX;
+    return n == room;
 }
 
 static bool send_reloc(struct xfer_out *x, const struct contents *b, struct outbox *out,
@@ -275,14 +281,14 @@ static bool send_reloc(struct xfer_out *x, const struct contents *b, struct outb
 static bool send_subjects(struct xfer_out *x, const struct contents *b, struct outbox *out,
                           peer_no peer)
 {
-    struct subject_rec *v = rows(x, out, XFER_SUBJECT_MAX, sizeof(*v));
+    uint32_t room = most(x, XFER_SUBJECT_MAX), n = 0;
+    struct subject_rec *v = rows(x, out, room, sizeof(*v));
     const struct subject *s;
     struct msg_copy_extra *e;
-    uint32_t n = 0;
 
     if (v == NULL)
         return false;
-    while (n < XFER_SUBJECT_MAX && (s = subjects_next(&b->subjects, &x->cursor)) != NULL)
+    while (n < room && (s = subjects_next(&b->subjects, &x->cursor)) != NULL)
         v[n++] = (struct subject_rec) {
             .seg = s->id.seg,
             .number = s->id.number,
@@ -299,20 +305,20 @@ static bool send_subjects(struct xfer_out *x, const struct contents *b, struct o
     e = new_extra(x, out, peer);
     e->n_subjects = n;
     e->subjects = v;
-    return n == XFER_SUBJECT_MAX;
+    return n == room;
 }
 
 static bool send_contacts(struct xfer_out *x, const struct contents *b, struct outbox *out,
                           peer_no peer)
 {
-    struct contact_rec *v = rows(x, out, XFER_CONTACT_MAX, sizeof(*v));
+    uint32_t room = most(x, XFER_CONTACT_MAX), n = 0;
+    struct contact_rec *v = rows(x, out, room, sizeof(*v));
     const struct contact *c;
     struct msg_copy_extra *e;
-    uint32_t n = 0;
 
     if (v == NULL)
         return false;
-    while (n < XFER_CONTACT_MAX && (c = contacts_next(&b->contacts, &x->cursor)) != NULL)
+    while (n < room && (c = contacts_next(&b->contacts, &x->cursor)) != NULL)
         v[n++] = (struct contact_rec) {
             .seg = c->id.seg,
             .number = c->id.number,
@@ -326,7 +332,7 @@ static bool send_contacts(struct xfer_out *x, const struct contents *b, struct o
     e = new_extra(x, out, peer);
     e->n_contacts = n;
     e->contacts = v;
-    return n == XFER_CONTACT_MAX;
+    return n == room;
 }
 
 static void send_end(struct xfer_out *x, const struct contents *b, struct outbox *out,
@@ -345,9 +351,9 @@ static void send_end(struct xfer_out *x, const struct contents *b, struct outbox
 /* Touches go out in rounds: what is touched during one round makes the next. */
 static bool may_fence(const struct xfer_out *x)
 {
-    uint32_t whole = x->n_blocks * BLOCK_SLOTS / XFER_TOUCH_MAX + 1;
+    uint32_t whole = x->n_blocks * BLOCK_SLOTS / most(x, XFER_TOUCH_MAX) + 1;
 
-    return x->n_touched <= FENCE_AT || x->rounds >= MAX_ROUNDS * whole;
+    return x->n_touched <= most(x, FENCE_AT) || x->rounds >= MAX_ROUNDS * whole;
 }
 
 static const char *fence(struct xfer_out *x, const struct contents *b)

@@ -29,6 +29,7 @@ struct xfer_out {
     struct reloc *frozen;            /* owned; from the fence on */
     const struct session *returning; /* ref: next to be sent */
     uint32_t cursor;                 /* in the list of the present phase */
+    uint32_t portion; /* rows of a message, at most; 0: as many as fit */
     bool waits; /* no fence now */
     uint64_t ahead;                  /* `ahead` of the source, kept up to date; said at the end */
 };

@@ -22,6 +22,8 @@ struct segtab_opts {
     struct pass_others pass_others;
     uint32_t retry_ms;        /* poll_after of a ticket that must come back soon; 0 = 1000 */
     uint32_t sweep_blocks;    /* blocks swept for time-outs per tick; 0 = 4096 */
+    uint32_t portion;         /* rows at most of whatever goes in portions; 0: as many as each has. A
+                               * simulation's few people are several portions so */
     /* Makes the pass of a released ticket into out (MSG_PASS_MAX); length, or < 0. Pure
      * function of its arguments; the simulation passes a cheap one. */
     int (*make_pass)(void *ctx, const struct seg_pass *p, char *out);

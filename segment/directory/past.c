@@ -22,7 +22,7 @@ void segtab_past(struct segtab *t, const struct queue *q, struct subjects *s, st
 {
     struct past *p;
 
-    if ((uint64_t)s->n + c->n <= PAST_AT_ONCE)
+    if ((uint64_t)s->n + c->n <= segtab_portion(t, PAST_AT_ONCE))
         return;
     p = calloc(1, sizeof(*p));
     if (p == NULL)
@@ -39,8 +39,9 @@ void segtab_past(struct segtab *t, const struct queue *q, struct subjects *s, st
 
 static bool end_some(struct past *p)
 {
-    return subjects_end(&p->subjects, &p->at_subject, PAST_TICK) ||
-           contacts_end(&p->contacts, &p->at_contact, PAST_TICK);
+    uint32_t most = segtab_portion(p->tab, PAST_TICK);
+
+    return subjects_end(&p->subjects, &p->at_subject, most) || contacts_end(&p->contacts, &p->at_contact, most);
 }
 
 static void past_free(struct segtab *t, struct past *p)

@@ -10,7 +10,6 @@
 #define RUN_BYTES   15     /* bytes of three varints */
 #define AS_LINE     24     /* more deaths than that in a block: its bits are shorter */
 #define FRAME_BYTES 60000u /* bytes of rows; a frame is below 64 KiB */
-#define FRAME_ROWS  512u
 #define ROW_BYTES   48u    /* at most, without what is in `dead` and `lines` */
 #define LINES_LEAST 4096u  /* less room: the next frame */
 
@@ -244,7 +243,7 @@ void frame_close(struct build *b)
 #define FRAME_ADD(b, v, n)                                                               \
     ({                                                                                   \
         if ((n) == 0)                                                                    \
-            (v) = arena_array(&(b)->out->mem, FRAME_ROWS, sizeof(*(v)));                 \
+            (v) = arena_array(&(b)->out->mem, (b)->rows, sizeof(*(v)));                 \
         (b)->failed = (b)->failed || (v) == NULL;                                        \
         (b)->bytes += ROW_BYTES;                                                         \
         (v) != NULL ? &(v)[(n)++] : NULL;                                                \
@@ -258,7 +257,7 @@ static bool is_mute(const struct build *b)
 
 static void make_room(struct build *b, size_t bytes)
 {
-    if (b->m.n == FRAME_ROWS || b->m.n_pace == FRAME_ROWS || b->m.n_gone == FRAME_ROWS ||
+    if (b->m.n == b->rows || b->m.n_pace == b->rows || b->m.n_gone == b->rows ||
         b->bytes + bytes > FRAME_BYTES)
         frame_close(b);
 }

@@ -25,12 +25,15 @@ uint32_t name_head(struct name_of n);
 /* Living tickets of the host before its first slot. Tags must be settled. */
 uint32_t name_rank(struct name_of n);
 
+#define FRAME_ROWS 512u
+
 struct build { /* a push being built */
     struct segtab *t;
     struct outbox *out;
     struct peer *to;      /* NULL: each that has begun */
     struct msg_replica m; /* the frame at hand */
     size_t bytes;         /* bytes of it, about */
+    uint32_t rows;        /* room of a frame: FRAME_ROWS, or less */
     unsigned frames;      /* still for the one; for all: not limited */
     bool heard;           /* somebody has begun */
     bool waiting;         /* somebody waits here */

@@ -132,6 +132,7 @@ struct move *move_new(struct segtab *t, uint64_t id, seg_id from, seg_id to, uin
         free(v);
         return NULL;
     } else {
+        v->out.portion = t->o.portion;
         v->stage = STAGE_DIALLING;
         g->out = v;
     }

@@ -11,7 +11,7 @@ static bool node0_empty(struct sim *s)
 Test(drain, a_drained_node_ends_empty_and_nobody_loses_a_place)
 {
     for (uint64_t seed = 1; seed <= 10; seed++) {
-        struct sim *s = sim_new(&(struct sim_opts){ .seed = sim_seed(seed), .segs = 3,
+        struct sim *s = sim_new(&(struct sim_opts){ .seed = sim_seed(seed), .portion = sim_portion(seed), .segs = 3,
                                                     .routers = 2, .capacity = 40,
                                                     .release_per_s = 0.5 });
 

@@ -8,7 +8,7 @@
 
 static struct sim_opts calm(uint64_t seed)
 {
-    return (struct sim_opts){ .seed = sim_seed(seed),
+    return (struct sim_opts){ .seed = sim_seed(seed), .portion = sim_portion(seed),
                               .segs = 2,
                               .routers = 2,
                               .capacity = 400,

@@ -9,7 +9,7 @@
 
 static struct sim_opts opts(uint64_t seed, unsigned managers)
 {
-    return (struct sim_opts){ .seed = sim_seed(seed), .segs = 3, .routers = 2,
+    return (struct sim_opts){ .seed = sim_seed(seed), .portion = sim_portion(seed), .segs = 3, .routers = 2,
                               .managers = managers, .capacity = 30, .release_per_s = 3,
                               .leave_share = 0.3, .vanish_share = 0.1 };
 }

@@ -11,7 +11,7 @@ static void storms(struct sim_faults f, bool lossy, unsigned seeds)
 {
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         struct sim *s = sim_new(&(struct sim_opts){
-            .seed = sim_seed(seed), .segs = 3, .routers = 2, .capacity = 30,
+            .seed = sim_seed(seed), .portion = sim_portion(seed), .segs = 3, .routers = 2, .capacity = 30,
             .release_per_s = 3, .leave_share = 0.3, .vanish_share = 0.1, .late_share = lossy ? 0 : 0.1,
             .lost_after_ms = lossy ? 10000 : 0, .faults = f });
 

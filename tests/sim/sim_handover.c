@@ -25,7 +25,7 @@ Test(handover, a_full_tail_hands_over_without_losing_anyone)
 Test(handover, a_burst_over_many_seams)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
-        struct sim *s = sim_new(&(struct sim_opts){ .seed = sim_seed(seed), .segs = 3,
+        struct sim *s = sim_new(&(struct sim_opts){ .seed = sim_seed(seed), .portion = sim_portion(seed), .segs = 3,
                                                     .routers = 3, .capacity = 10,
                                                     .release_per_s = 30 });
 
@@ -50,7 +50,7 @@ Test(handover, capacity_one)
 Test(handover, successor_opened_late)
 {
     for (uint64_t seed = 1; seed <= 10; seed++) {
-        struct sim *s = sim_new(&(struct sim_opts){ .seed = sim_seed(seed), .segs = 2,
+        struct sim *s = sim_new(&(struct sim_opts){ .seed = sim_seed(seed), .portion = sim_portion(seed), .segs = 2,
                                                     .routers = 2, .capacity = 20,
                                                     .open_next_at = 1.0,
                                                     .release_per_s = 20 });

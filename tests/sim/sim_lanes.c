@@ -7,7 +7,7 @@
 
 static struct sim_opts opts(uint64_t seed)
 {
-    return (struct sim_opts){ .seed = sim_seed(seed),
+    return (struct sim_opts){ .seed = sim_seed(seed), .portion = sim_portion(seed),
                               .segs = 3,
                               .routers = 2,
                               .lanes = LANES,

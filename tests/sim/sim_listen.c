@@ -11,7 +11,7 @@
 
 static struct sim_opts crowd(uint64_t seed)
 {
-    return (struct sim_opts) { .seed = sim_seed(seed), .segs = 3, .routers = 3, .capacity = 40,
+    return (struct sim_opts) { .seed = sim_seed(seed), .portion = sim_portion(seed), .segs = 3, .routers = 3, .capacity = 40,
                                .release_per_s = 3, .leave_share = 0.2, .vanish_share = 0.05,
                                .poll_min_ms = 400, .poll_max_ms = 1500, .listen_share = 0.8 };
 }
@@ -84,6 +84,7 @@ static struct sim_opts far_crowd(uint64_t seed)
     struct sim_opts o = crowd(seed);
 
     o.segs = 1;
+    o.portion = 0; /* several are let in with a push */
     o.ocean_ms = OCEAN_MS;
     o.capacity = 400;
     o.poll_min_ms = 1000;

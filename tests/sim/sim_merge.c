@@ -11,7 +11,7 @@ static bool merged(struct sim *s)
 /* Full segments of which most people leave. */
 static struct sim *sparse(uint64_t seed, unsigned segs)
 {
-    struct sim *s = sim_new(&(struct sim_opts){ .seed = sim_seed(seed), .segs = segs,
+    struct sim *s = sim_new(&(struct sim_opts){ .seed = sim_seed(seed), .portion = sim_portion(seed), .segs = segs,
                                                 .routers = 2, .capacity = 50,
                                                 .release_per_s = 0.01 });
 
@@ -51,7 +51,7 @@ Test(merge, on_one_node)
 Test(merge, while_people_are_released_and_leave)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
-        struct sim *s = sim_new(&(struct sim_opts){ .seed = sim_seed(seed), .segs = 3,
+        struct sim *s = sim_new(&(struct sim_opts){ .seed = sim_seed(seed), .portion = sim_portion(seed), .segs = 3,
                                                     .routers = 2, .capacity = 30,
                                                     .release_per_s = 2,
                                                     .leave_share = 0.6,

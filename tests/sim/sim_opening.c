@@ -7,7 +7,7 @@
 
 static struct sim_opts early(uint64_t seed)
 {
-    return (struct sim_opts){ .seed = sim_seed(seed), .segs = 3, .routers = 2,
+    return (struct sim_opts){ .seed = sim_seed(seed), .portion = sim_portion(seed), .segs = 3, .routers = 2,
                               .capacity = 30, .release_per_s = 10, .opens_ms = 15000,
                               .prequeue_ms = 10000, .prequeue_capacity = 25 };
 }

@@ -53,7 +53,7 @@ Test(release, paused_releases_nobody_and_by_hand_exactly_n)
 Test(release, late_and_lost_people)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
-        struct sim *s = sim_new(&(struct sim_opts){ .seed = sim_seed(seed), .segs = 2,
+        struct sim *s = sim_new(&(struct sim_opts){ .seed = sim_seed(seed), .portion = sim_portion(seed), .segs = 2,
                                                     .routers = 2, .capacity = 30,
                                                     .release_per_s = 5,
                                                     .idle_ms = 20000, .claim_ms = 5000,

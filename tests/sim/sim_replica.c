@@ -13,7 +13,7 @@
 
 static struct sim_opts crowd(uint64_t seed)
 {
-    return (struct sim_opts) { .seed = sim_seed(seed), .segs = 3, .routers = 3, .capacity = 40,
+    return (struct sim_opts) { .seed = sim_seed(seed), .portion = sim_portion(seed), .segs = 3, .routers = 3, .capacity = 40,
                                .release_per_s = 3, .leave_share = 0.2, .poll_min_ms = 400,
                                .poll_max_ms = 1500 };
 }

@@ -7,7 +7,7 @@
 
 static struct sim_opts sessions(uint64_t seed)
 {
-    return (struct sim_opts){ .seed = sim_seed(seed), .segs = 3, .routers = 2,
+    return (struct sim_opts){ .seed = sim_seed(seed), .portion = sim_portion(seed), .segs = 3, .routers = 2,
                               .capacity = 20, .release_per_s = 5, .session_max_ms = 60000,
                               .pass_ttl_ms = 30000, .command_share = 0.5,
                               .session_leave_share = 1 };

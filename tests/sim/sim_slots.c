@@ -6,7 +6,7 @@
 
 static struct sim_opts slots(uint64_t seed, uint32_t max_active)
 {
-    return (struct sim_opts){ .seed = sim_seed(seed), .segs = 3, .routers = 2,
+    return (struct sim_opts){ .seed = sim_seed(seed), .portion = sim_portion(seed), .segs = 3, .routers = 2,
                               .capacity = 20, .max_active = max_active, .slots_only = 1,
                               .claim_ms = 4000, .grace_ms = 3000, .pass_ttl_ms = 15000,
                               .session_leave_share = 0.5 };

@@ -22,7 +22,8 @@ static struct sim_opts opts(uint64_t seed)
                               .idle_ms = 12000,
                               .pass_ttl_ms = 20000,
                               .poll_max_ms = 1500,
-                              .subject_share = 1 };
+                              .subject_share = 1,
+                              .portion = sim_portion(seed) };
 }
 
 /* Everybody comes within a moment, and again while the line moves. */
@@ -63,11 +64,12 @@ Test(subjects, one_place_per_subject)
     }
 }
 
-static void one(const struct sim_faults *f, msec_t lost_after_ms, uint64_t seed)
+static void one(const struct sim_faults *f, msec_t lost_after_ms, uint64_t seed, uint32_t portion)
 {
     struct sim_opts o = opts(seed);
     struct sim *s;
 
+    o.portion = portion;
     o.faults = *f;
     o.lost_after_ms = lost_after_ms;
     s = sim_new(&o);
@@ -79,9 +81,9 @@ static void one(const struct sim_faults *f, msec_t lost_after_ms, uint64_t seed)
 static void storm(struct sim_faults f, msec_t lost_after_ms, const uint64_t *kept)
 {
     for (uint64_t seed = 1; seed <= SEEDS; seed++)
-        one(&f, lost_after_ms, seed);
+        one(&f, lost_after_ms, seed, sim_portion(seed));
     for (; *kept != 0; kept++)
-        one(&f, lost_after_ms, *kept);
+        one(&f, lost_after_ms, *kept, 0);
 }
 
 Test(subjects, nodes_are_killed)
@@ -111,4 +113,37 @@ Test(subjects, nodes_are_given_up_and_come_back)
 {
     storm((struct sim_faults){ .seg_kill = 6, .link_cut = 15, .add_node = 4, .drain = 6 }, 5000,
           (const uint64_t[]){ 12015, 51262, 0 });
+}
+
+/* What a node holds is told to the others a few names at a time, each time anew, since links break. Meanwhile many
+ * leave, lots are drawn, segments are moved, and snapshots go on. */
+static void told_amid(unsigned segs, struct sim_faults f, msec_t opens_ms)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct sim_opts o = opts(seed);
+        struct sim *s;
+
+        o.segs = segs;
+        o.capacity = 60;
+        o.leave_share = 0.8;
+        o.faults = f;
+        o.portion = 1 + sim_seed(seed) % 6;
+        o.opens_ms = o.prequeue_ms = opens_ms;
+        o.prequeue_capacity = 60;
+        s = sim_new(&o);
+        sim_join(s, 0, 0, 120, 300);
+        sim_join(s, 0, 0, 120, 5000);
+        sim_run(s, 22000);
+        end(s);
+    }
+}
+
+Test(subjects, names_are_told_amid_moves)
+{
+    told_amid(4, (struct sim_faults){ .link_break = 200, .slow_link = 60, .drain = 90 }, 0);
+}
+
+Test(subjects, names_are_told_amid_draws)
+{
+    told_amid(2, (struct sim_faults){ .link_break = 200, .slow_link = 200 }, 20000);
 }

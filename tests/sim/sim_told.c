@@ -7,7 +7,7 @@
 
 static struct sim *world(uint64_t seed)
 {
-    struct sim_opts o = { .seed = sim_seed(seed), .segs = 3, .routers = 2, .capacity = 50,
+    struct sim_opts o = { .seed = sim_seed(seed), .portion = sim_portion(seed), .segs = 3, .routers = 2, .capacity = 50,
                           .release_per_s = 10, .leave_share = 0.3, .idle_ms = 30000,
                           .claim_ms = 20000, .grace_ms = 20000, .pass_ttl_ms = 60000,
                           .poll_min_ms = 400, .poll_max_ms = 1000, .told = true };

@@ -6,7 +6,7 @@
 
 static struct sim_opts world(uint64_t seed)
 {
-    return (struct sim_opts){ .seed = sim_seed(seed), .segs = 3, .routers = 2, .capacity = 20,
+    return (struct sim_opts){ .seed = sim_seed(seed), .portion = sim_portion(seed), .segs = 3, .routers = 2, .capacity = 20,
                               .release_per_s = 5, .contact_share = 0.4, .leave_share = 0.1,
                               .vanish_share = 0.1 };
 }

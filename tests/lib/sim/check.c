@@ -374,6 +374,12 @@ static bool is_idle(struct sim *s, const struct ticket *t)
     return silence_ms(s, t) >= s->o.idle_ms + t->told_ms;
 }
 
+/* A pass for which nobody could come is over: while no manager has stored a release, people are told that they wait. */
+static bool is_over(const struct sim *s, const struct ticket *t)
+{
+    return t->out_at != 0 && s->now - t->out_at >= s->o.pass_ttl_ms * 1000 - SIM_OUT_US;
+}
+
 /* Is there a cause for this ticket to be over? The times are the least that rules allow;
  * broken links may only make them longer. */
 static const char *why_not_gone(struct sim *s, const struct ticket *t, unsigned reason)
@@ -387,7 +393,7 @@ static const char *why_not_gone(struct sim *s, const struct ticket *t, unsigned 
     if (t->fate == T_GONE)
         return NULL;
     if (t->rebuilt && reason == GONE_FINISHED &&
-        (t->returned || s->now - t->said >= s->o.pass_ttl_ms * 1000))
+        (t->returned || s->now - t->said >= s->o.pass_ttl_ms * 1000 || is_over(s, t)))
         return NULL; /* was released before, and nobody came for the pass in its life */
     if ((t->leaving || t->given_up) && reason != GONE_LOST)
         return NULL; /* what a segment was that was merged away, nobody keeps: any reason */
@@ -768,6 +774,7 @@ static void seen_waiting(void *ctx, seg_id host, seg_id seg, uint32_t number)
                  t->fate);
     t->sweep = s->sweep;
     t->host = host;
+    t->out_at = 0;
     if (t->subject != 0)
         subject_waits(s, t);
     if (t->relaxed || (h->early && !h->drawn_there))
@@ -794,6 +801,7 @@ void check_sweep(struct sim *s)
         if (s->proc[i].kind == SIM_SEG && s->proc[i].alive) {
             s->sweep_node = (uint8_t)i;
             segtab_each_waiting(s->proc[i].segtab, seen_waiting, s);
+            subjects_known(s, &s->proc[i]);
         }
     for (uint32_t i = 0; i < s->n_tickets; i++) {
         struct ticket *t = &s->ticket[i];
@@ -801,6 +809,7 @@ void check_sweep(struct sim *s)
         if (t->sweep == 0 || t->sweep != s->sweep - 1)
             continue;
         t->timed_out = is_idle(s, t);
+        t->out_at = s->now;
         sim_note(s, "ticket %lu-%lu waits no more in segment %lu", t->seg, t->number,
                  t->host, 0, 0);
     }

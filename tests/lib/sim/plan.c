@@ -32,7 +32,7 @@ const struct knob plan_knobs[] = {
     OPT(release_per_s, KNOB_DOUBLE), OPT(max_active, KNOB_U32), OPT(slots_only, KNOB_U32),
     OPT(no_show_boost, KNOB_DOUBLE), OPT(away_ms, KNOB_MS), SHARE(subject_share), SHARE(replace_share),
     OPT(fresh_ms, KNOB_MS), OPT(keep_ms, KNOB_MS), SHARE(listen_share), OPT(ocean_ms, KNOB_DOUBLE), OPT(idle_ms, KNOB_MS),
-    OPT(claim_ms, KNOB_MS),
+    OPT(claim_ms, KNOB_MS), OPT(portion, KNOB_U32),
     OPT(grace_ms, KNOB_MS), OPT(pass_ttl_ms, KNOB_MS), OPT(lost_after_ms, KNOB_MS),
     OPT(seed, KNOB_U64),
     PLAN(players, KNOB_U32), PLAN(run_ms, KNOB_MS), PLAN(positions, KNOB_U32),
@@ -371,6 +371,19 @@ static void draw_news(uint64_t seed, struct sim_faults *f)
     f->routers_gone = often(&r, 0.2, 3);
 }
 
+/* In some whatever a segment node says, copies or forgets in portions goes in small ones. */
+#define PORTIONS 0x366164edc7ce6ull
+
+static void draw_portion(uint64_t seed, struct sim_opts *o)
+{
+    static const uint32_t some[] = { 1, 2, 3, 7, 50 };
+    struct rng r;
+
+    rng_seed(&r, seed * 3935559000370003845u + 43);
+    if (PORTIONS & (1ull << seed % 53))
+        o->portion = some[rng_below(&r, ARRAY_LEN(some))];
+}
+
 void plan_draw(struct sim_plan *p, uint64_t seed)
 {
     struct rng r;
@@ -390,6 +403,7 @@ void plan_draw(struct sim_plan *p, uint64_t seed)
     draw_claims(seed, &p->o);
     draw_commands(seed, &p->o);
     draw_listeners(seed, &p->o);
+    draw_portion(seed, &p->o);
     p->players = 40 + (uint32_t)rng_below(&r, 160);
     if (CROWDS & (1u << seed % 16))
         p->players *= 6;

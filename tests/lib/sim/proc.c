@@ -73,6 +73,7 @@ static struct segtab_opts segtab_opts(const struct sim *s, struct proc *p)
                                   .admin = "",
                                   .region = SIM_REGION(s, p->no),
                                   .pass_pub = { 7 },
+                                  .portion = s->o.portion,
                                   .make_pass = make_pass,
                                   .log = tape_log,
                                   .log_ctx = p };

@@ -85,6 +85,7 @@ struct sim_opts {
     double ocean_ms;       /* > 0: processes are in three regions, one way between which takes from a
                             * quarter of it to all of it, each direction by itself */
     double listen_share;   /* polls in whose place players listen, and are told at once */
+    uint32_t portion;      /* of segment nodes: segtab_opts.portion */
     bool told;             /* positions that two people are told are compared; told.c */
     struct sim_faults faults;
 };

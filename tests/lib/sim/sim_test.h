@@ -17,6 +17,12 @@ static inline uint64_t sim_seed(uint64_t seed)
     return first != NULL ? strtoull(first, NULL, 10) + seed - 1 : seed;
 }
 
+/* sim_opts.portion of a test's own seed: whatever goes in portions goes in one, or in several. */
+static inline uint32_t sim_portion(uint64_t seed)
+{
+    return (const uint32_t[]){ 0, 1, 3, 50 }[sim_seed(seed) % 4];
+}
+
 static inline void sim_finish(struct sim *s, const char *program)
 {
     bool ok = sim_ok(s);

@@ -22,6 +22,7 @@ typedef int64_t usec_t; /* virtual time */
 #define SIM_WORD_US 2500000 /* a router may know so late that a manager reaches a node again */
 #define OPENING_HEX  65 /* a SHA-256 in hexadecimal digits, and its end */
 #define SIM_LEASE_MS 2000
+#define SIM_OUT_US  1000000 /* a sweep sees so late, at most, that a ticket waits no more */
 #ifndef SIM_TRACE
 #define SIM_TRACE   400
 #endif
@@ -147,6 +148,7 @@ struct ticket {
     bool revived;    /* and so it waits again, or did: those behind it were rightly let in */
     bool leaving;    /* a leave has reached its segment */
     uint64_t ord;    /* order of acknowledgement in its lane */
+    usec_t out_at;   /* it waits no more, as a sweep has seen; 0: it waits */
     usec_t touch;    /* when the segment last answered its poll with "waiting", or was opened
                       * again */
     usec_t said;     /* the former */

@@ -1,6 +1,7 @@
 /* subjects.c: who comes under a name, and I6: a subject has at most one live ticket.
  *
- *   in every sweep   no two tickets of one subject wait
+ *   in every sweep   no two tickets of one subject wait; a member of the directory that has once heard all of a
+ *                    node has never fewer entries of it than the node has subjects (segment/line/directory.h)
  *   at an answer     a join that was asked again, since its link had ended, is told the place that its
  *                    subject has
  *   at every append  nobody gets a second ticket whose first let him in with a pass that is
@@ -14,6 +15,8 @@
 #include "tests/lib/sim/engine.h"
 #include "tests/lib/sim/groups.h"
 #include "tests/lib/sim/replace.h"
+
+#include "segment/core/state.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -105,4 +108,55 @@ void subject_waits(struct sim *s, struct ticket *t)
                  (unsigned long long)x->seg, x->number, (unsigned long long)t->seg, t->number);
     if (map_set(&s->subject_at, t->subject, (uint64_t)(t - s->ticket)) < 0)
         sim_fail(s, "out of memory");
+}
+
+/* ---- the directory --------------------------------------------------------------------- */
+
+static bool has_entry(const struct directory *d, uint32_t holder, uint64_t hash)
+{
+    uint64_t i = d->n > 0 ? map_get(&d->by_hash, hash) : MAP_NONE;
+
+    for (; i != MAP_NONE; i = d->v[i].next != 0 ? d->v[i].next - 1 : MAP_NONE)
+        if (d->v[i].holder == holder)
+            return true;
+    return false;
+}
+
+/* Both have the same members, and the owner has heard all of the holder. */
+static bool has_heard(const struct segtab *owner, const struct segtab *holder)
+{
+    const struct dirs *o = &owner->dir, *h = &holder->dir;
+
+    return o->version != 0 && o->version == h->version && o->self < o->n && h->self < h->n &&
+           o->own.h[h->self].heard;
+}
+
+/* Keys are left out: a poll forgets one, and a replay has it again, which is no harm. */
+static void knows_segment(struct sim *s, const struct proc *owner, const struct proc *p, const struct seg *g)
+{
+    const struct dirs *o = &owner->segtab->dir;
+    const struct subject *x;
+
+    for (uint32_t i = 0; (x = subjects_next(&g->b.subjects, &i)) != NULL;)
+        if (subject_has_name(x->text, x->len) && !subject_is_key(x->text, x->len) &&
+            directory_owner(x->hash, o->no, o->n) == o->self &&
+            !has_entry(&o->own, p->segtab->dir.self, x->hash))
+            sim_fail(s, "I6: %s does not know that %s has the subject of %llu-%u", owner->name, p->name,
+                     (unsigned long long)x->id.seg, x->id.number);
+}
+
+void subjects_known(struct sim *s, const struct proc *p)
+{
+    for (unsigned i = 0; i < s->n_procs; i++) {
+        const struct proc *owner = &s->proc[i];
+
+        if (owner->kind != SIM_SEG || !owner->alive || owner->segtab == NULL || !has_heard(owner->segtab, p->segtab))
+            continue;
+        each_seg (p->segtab, g) {
+            const struct sseg *h = check_seg(s, g->b.id);
+
+            if (h != NULL && !h->rebuilt_at)
+                knows_segment(s, owner, p, g);
+        }
+    }
 }

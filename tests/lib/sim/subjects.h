@@ -11,5 +11,7 @@ void subject_found(struct sim *s, const struct append_req *q, const struct appen
 /* The answer of a join that was asked again, since its link had ended. */
 void subject_told_again(struct sim *s, const struct flow *f);
 void subject_waits(struct sim *s, struct ticket *t);
+/* In a sweep: what a node has, and what the others know of it. */
+void subjects_known(struct sim *s, const struct proc *p);
 
 #endif

@@ -443,6 +443,19 @@ Test(past, a_name_leads_to_the_later_of_its_two_tickets)
               (unsigned long long)now.seg);
 }
 
+/* What goes in portions goes in smaller ones, for simulations. */
+Test(past, a_portion_has_no_more_rows_than_the_options_say)
+{
+    rig_open(r, 0, 5, OPEN_TAIL, 1u << 20, 0);
+    named(0, 5, 0, 100);
+    r->t[0]->o.portion = 3;
+    dir_say_begin(r->t[0], 1);
+    cr_expect_eq(r->t[0]->dir.m[1].n, 5, "%u: a beginning, three names, an echo", r->t[0]->dir.m[1].n);
+    rig_run(r, 1500);
+    cr_expect_eq(r->t[0]->dir.m[1].state, DIR_KNOWN);
+    cr_expect_eq(said(0), 100, "%u", said(0));
+}
+
 /* A draw makes a new table, without the gaps of those who left: a member that is amid being told misses nobody. */
 Test(past, a_draw_hides_nobody_from_a_member_that_is_being_told)
 {

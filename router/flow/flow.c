@@ -329,8 +329,8 @@ static void join_bare(struct flow *f, struct routes *r, msec_t now_ms)
 
 /* True: the node that has the ticket is asked by the same join, for only that one knows its device, and
  * counts the joins that have it. Not about one of another lane: if it is gone by then, the join gets a place
- * there. Its pass works with its own device all the same. */
-static __attribute__((noinline)) bool ask_whose(struct flow *f, struct routes *r, msec_t now_ms)
+ * there. Its pass works with its own device all the same. whose: it was one that says so of another. */
+static __attribute__((noinline)) bool ask_whose(struct flow *f, struct routes *r, bool whose, msec_t now_ms)
 {
     struct route_owner o;
     int rc = routes_owner(r, f->token.seg, &o);
@@ -341,10 +341,12 @@ static __attribute__((noinline)) bool ask_whose(struct flow *f, struct routes *r
     }
     if (rc < 0 || o.lost || o.node == f->node || o.lane != f->join_lane)
         return false;
-    f->whose = f->token.device == 0;
+    if (!whose)
+        f->todo = FLOW_WAIT_MAP; /* however often the tail was asked before */
     f->found_client = (uint8_t)f->token.client;
     f->token.client = f->join_client;
     flow_ask(f, o.seg, o.seg, o.node, now_ms);
+    f->whose = f->todo == FLOW_ASK && f->token.device == 0;
     return true;
 }
 
@@ -379,10 +381,13 @@ static __attribute__((noinline)) bool whose_ans(struct flow *f, struct routes *r
 void flow_append_ans(struct flow *f, struct routes *r, const struct append_ans *a,
                      msec_t now_ms)
 {
+    bool whose;
+
     if (f->todo != FLOW_ASK)
         return;
     assert(f->asks == FLOW_JOIN);
-    if (SQ_UNLIKELY(f->whose) && whose_ans(f, r, a, now_ms))
+    whose = f->whose;
+    if (SQ_UNLIKELY(whose) && whose_ans(f, r, a, now_ms))
         return;
     switch ((enum append_state)a->state) {
     case APPEND_OK:
@@ -406,7 +411,7 @@ void flow_append_ans(struct flow *f, struct routes *r, const struct append_ans *
         f->alien = a->position == APPEND_ALIEN;
         f->counted = a->counted == APPEND_COUNTED;
         if ((SQ_UNLIKELY(f->token.device != 0) || (!f->counted && f->step == REPLACE_NONE)) && !f->alien &&
-            ask_whose(f, r, now_ms))
+            ask_whose(f, r, whose, now_ms))
             break;
         if (f->step != REPLACE_NONE) {
             replace_joined(f, r, now_ms);

@@ -122,6 +122,30 @@ Test(flow, a_live_ticket_whose_node_is_busy_or_away_is_found_anew)
     }
 }
 
+/* However often the tail was busy before: else it would be told uncounted in the end. */
+Test(flow, the_owner_of_a_live_ticket_is_asked_after_many_asks)
+{
+    struct append_ans busy = { .state = APPEND_BUSY, .poll_after_ms = 5 }, sealed = { .state = APPEND_SEALED },
+                      a = { .state = APPEND_EXISTING, .seg = 9, .number = 1, .client = CLIENT_GAME };
+    struct flow f = join(0);
+    unsigned n = 0;
+
+    for (; n < 20; n++) {
+        flow_append_ans(&f, r, &busy, 10 * n);
+        flow_retry(&f, r, 10 * n + 5);
+    }
+    cr_assert(ASKS(f, 2, 12));
+    flow_append_ans(&f, r, &a, 200);
+    cr_assert(ASKS(f, 1, 11) && f.asks == FLOW_JOIN);
+    a.seg = 12;
+    flow_append_ans(&f, r, &a, 201);
+    cr_assert_eq(f.todo, FLOW_WAIT_MAP, "nodes that name one another are not asked in circles");
+    flow_retry(&f, r, f.wake_ms);
+    cr_assert(ASKS(f, 2, 12));
+    flow_append_ans(&f, r, &sealed, 400);
+    cr_expect(f.asks == FLOW_JOIN, "the tail is sealed, not the ticket's segment");
+}
+
 /* The ticket has ended since, and its segment takes joins. */
 Test(flow, a_place_may_be_got_where_the_ticket_was)
 {

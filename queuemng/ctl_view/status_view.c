@@ -20,8 +20,8 @@
 
 /* ---- nodes, routers, moves, metrics ---- */
 
-/* People who wait or are inside, in the segments on this node. */
-static uint64_t people_on(const json_t *queues, const char *node)
+/* Sum of `members` in the segments on this node. */
+static uint64_t people_on(const json_t *queues, const char *members, const char *node)
 {
     const json_t *q, *l;
     uint64_t n = 0;
@@ -29,7 +29,7 @@ static uint64_t people_on(const json_t *queues, const char *node)
 
     json_array_foreach(queues, i, q)
         json_array_foreach(json_object_get(q, "lanes"), k, l)
-            n += ctl_sum(json_object_get(l, "segments"), CTL_IN_LINE "+ready+active", "node", node);
+            n += ctl_sum(json_object_get(l, "segments"), members, "node", node);
     return n;
 }
 
@@ -64,12 +64,24 @@ static bool all_drained(const json_t *list)
     return any;
 }
 
-/* A node takes its places by blocks: a few people hold some hundred of them. */
+/* A new reference: the node, with the people in its segments. */
+static json_t *with_people(const json_t *node, const json_t *queues)
+{
+    json_t *row = json_copy((json_t *)(uintptr_t)node);
+    const char *name = ctl_str(node, "name");
+
+    (void)json_object_set_new(row, "in_line", json_integer((json_int_t)people_on(queues, CTL_IN_LINE, name)));
+    (void)json_object_set_new(row, "inside", json_integer((json_int_t)people_on(queues, "ready+active", name)));
+    return row;
+}
+
+/* A node takes its places by blocks: a few people who wait hold some hundred of them, and those inside none. */
 static void nodes(struct buf *b, const json_t *list, const json_t *queues)
 {
     static const struct col cols[] = {
         COL("NODE", "{name}"), COL("STATE", NODE_STATE),
-        COL(">SEGMENTS", "{segments#}"), COL(">OF", "{max_segments#}"), COL(">PEOPLE", "{people#}"),
+        COL(">SEGMENTS", "{segments#}"), COL(">OF", "{max_segments#}"), COL(">WAITING", "{in_line#}"),
+        COL(">INSIDE", "{inside#}"),
         COL("PLACES", "{tickets:bar tickets max_tickets 20}"), COL(">TAKEN", "{tickets#}"),
         COL(">OF", "{max_tickets#}"), COL("ADDRESS", "{addr}"),
         COL_REGION,
@@ -79,9 +91,12 @@ static void nodes(struct buf *b, const json_t *list, const json_t *queues)
     size_t i;
 
     table_init(&t, cols, ARRAY_LEN(cols));
-    json_array_foreach(list, i, n)
-        table_row_with(&t, n, "people",
-                       json_integer((json_int_t)people_on(queues, ctl_str(n, "name"))));
+    json_array_foreach(list, i, n) {
+        json_t *row = with_people(n, queues);
+
+        table_row(&t, row, NULL);
+        json_decref(row);
+    }
     table_put(b, &t, 0, "no segment nodes\n");
     drains(b, list);
     if (all_drained(list))

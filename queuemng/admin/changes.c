@@ -1,6 +1,7 @@
 /* changes.c: every change by an operator is logged (op_log.h), whatever its path: the call's
  * subject (a queue's definition, a node's drain) is read before and after it, and the difference
- * is logged. So a new kind of order is logged, too.
+ * is logged. So a new kind of order is logged, too. A call that could change nothing else than its subject,
+ * and did not (a definition written back as it was read, the pause of a paused queue), is no change.
  *
  * A token with a name says who it was, or a proxy that has signed the person in; `token` is the name of
  * the row that the role is from. With the token of admin_token_file, which many may have, the name
@@ -145,13 +146,12 @@ static bool name_definition(struct admin_change *x, const char *path)
     return false;
 }
 
-void admin_change_begin(struct admin_change *x, struct admin_call *c, const char *path)
+void admin_change_begin(struct admin_change *x, struct admin_call *c, const char *path, bool sets)
 {
     struct schedule_path schedule;
     struct key_path key;
 
-    *x = (struct admin_change){ .kind = "" };
-    x->watched = true;
+    *x = (struct admin_change){ .kind = "", .watched = true, .sets = sets };
     if (name_in(path, "nodes/", "/", x->name))
         x->kind = "node";
     else if (name_in(path, "tasks/", "/", x->name))
@@ -321,19 +321,28 @@ static bool is_done(int status)
     return status < 300 || status == 503;
 }
 
+/* True: the subject is as it was, and nothing else can have changed. */
+static bool is_idle(const struct admin_change *x, const struct admin_call *c, const json_t *after)
+{
+    return x->sets && c->later == NULL && c->a->status < 300 && x->before != NULL && after != NULL &&
+           json_equal(x->before, after);
+}
+
 void admin_change_end(struct admin_change *x, struct admin_call *c)
 {
     if (x->watched && (is_done(c->a->status) || c->later != NULL)) {
-        json_t *after = subject(x, c->s->mng), *changes = json_array(), *entry;
+        json_t *after = subject(x, c->s->mng), *changes = json_array(), *entry = NULL;
+        bool idle = is_idle(x, c, after);
 
         if (x->before != NULL && after != NULL)
             diff(changes, "", x->before, after);
-        entry = entry_of(x, c, changes);
+        if (!idle)
+            entry = entry_of(x, c, changes);
         json_decref(changes);
         json_decref(after);
         if (c->later != NULL)
             *c->later = entry;
-        else
+        else if (!idle)
             note(c->s, entry);
     }
     json_decref(x->before);

@@ -7,13 +7,14 @@
 
 struct admin_change {
     bool watched;
+    bool sets;        /* all that the call may change is in its subject: see struct route */
     const char *kind; /* word of a definition's kind, "node", "task" or "" */
     char name[TASK_NAME_MAX + 1 + ADMIN_NAME_MAX + 1]; /* name of a key: "QUEUE KEY" */
     char pin[DEF_NAME_MAX + 1]; /* full name of a key */
     json_t *before;   /* owned; NULL: was not there */
 };
 /* path: behind /v1/admin/. Every begin needs its end. */
-void admin_change_begin(struct admin_change *x, struct admin_call *c, const char *path);
+void admin_change_begin(struct admin_change *x, struct admin_call *c, const char *path, bool sets);
 void admin_change_end(struct admin_change *x, struct admin_call *c);
 /* The held answer to an order leaves (admin_call.later). Takes the entry; NULL is fine. */
 void admin_change_done(struct mng_service *s, json_t *entry, int status);

@@ -46,8 +46,8 @@ static void definition(struct admin_call *c)
 /* A definition of a kind: whoever sees it; the whole of it is an admin's, some keys an operator's. */
 #define DEFINED(path, about, answer, no, operator_keys)                                   \
     R("GET", path, VIEWER, about, answer, .kind = no),                                    \
-        R("PUT", path, ADMIN, about, answer, .kind = no),                                 \
-        R("PATCH", path, OPERATOR, about, answer, .kind = no, .keys = operator_keys),     \
+        R("PUT", path, ADMIN, about, answer, .kind = no, .sets = true),                   \
+        R("PATCH", path, OPERATOR, about, answer, .kind = no, .keys = operator_keys, .sets = true), \
         R("DELETE", path, ADMIN, about, answer, .kind = no)
 #define A_QUEUE "queues/{queue}"
 #define ENDPT   "endpoints/{endpoint}"
@@ -74,12 +74,12 @@ const struct route routes[] = {
     R("GET", "suspects", OPERATOR, QUERY, admin_suspects),
     R("GET", A_QUEUE "/history", VIEWER, QUEUE, admin_queue_history),
     R("GET", A_QUEUE "/preview", VIEWER, QUEUE, admin_preview),
-    R("POST", A_QUEUE "/pause", OPERATOR, QUEUE, admin_order),
-    R("POST", A_QUEUE "/resume", OPERATOR, QUEUE, admin_order),
-    R("POST", A_QUEUE "/close", OPERATOR, QUEUE, admin_order),
-    R("POST", A_QUEUE "/open", OPERATOR, QUEUE, admin_order),
-    R("POST", A_QUEUE "/passthrough", OPERATOR, QUEUE, admin_order),
-    R("POST", A_QUEUE "/reject", OPERATOR, QUEUE, admin_order),
+    R("POST", A_QUEUE "/pause", OPERATOR, QUEUE, admin_order, .sets = true),
+    R("POST", A_QUEUE "/resume", OPERATOR, QUEUE, admin_order, .sets = true),
+    R("POST", A_QUEUE "/close", OPERATOR, QUEUE, admin_order, .sets = true),
+    R("POST", A_QUEUE "/open", OPERATOR, QUEUE, admin_order, .sets = true),
+    R("POST", A_QUEUE "/passthrough", OPERATOR, QUEUE, admin_order, .sets = true),
+    R("POST", A_QUEUE "/reject", OPERATOR, QUEUE, admin_order, .sets = true),
     R("POST", A_QUEUE "/release", OPERATOR, QUEUE, admin_order),
     R("POST", A_QUEUE "/flush", ADMIN, QUEUE, admin_order),
     R("POST", A_QUEUE "/restore", ADMIN, QUEUE, admin_order),
@@ -88,12 +88,12 @@ const struct route routes[] = {
             "paused queue key subkey limits fallback_per_s"),
     R("GET", "endpoints", VIEWER, NOTHING, definitions, .kind = DEF_ENDPOINT),
     DEFINED(ENDPT, POOL, admin_endpoint, DEF_ENDPOINT, "paused rate_per_s burst rates max_concurrent"),
-    R("POST", ENDPT "/pause", OPERATOR, POOL, admin_endpoint),
-    R("POST", ENDPT "/resume", OPERATOR, POOL, admin_endpoint),
+    R("POST", ENDPT "/pause", OPERATOR, POOL, admin_endpoint, .sets = true),
+    R("POST", ENDPT "/resume", OPERATOR, POOL, admin_endpoint, .sets = true),
     R("GET", ENDPT "/targets", VIEWER, POOL, admin_endpoint),
     R("POST", ENDPT "/drain", OPERATOR, POOL, admin_endpoint),
     R("POST", ENDPT "/undrain", OPERATOR, POOL, admin_endpoint),
-    R("POST", ENDPT "/trip", OPERATOR, POOL, admin_endpoint),
+    R("POST", ENDPT "/trip", OPERATOR, POOL, admin_endpoint, .sets = true),
     R("POST", ENDPT "/reset", OPERATOR, POOL, admin_endpoint),
     R("GET", ENDPT "/probe", VIEWER, POOL, admin_endpoint),
     R("POST", ENDPT "/probe", OPERATOR, POOL, admin_endpoint),
@@ -112,8 +112,8 @@ const struct route routes[] = {
     R("POST", TASKS "/schedules/{schedule}/run", OPERATOR, POOL, admin_task_queue),
     R("GET", TASKS "/keys", VIEWER, POOL, admin_task_queue),
     DEFINED(TASKS "/keys/{taskKey}", POOL, admin_task_queue, DEF_PIN, "paused"),
-    R("POST", TASKS "/keys/{taskKey}/pause", OPERATOR, POOL, admin_task_queue),
-    R("POST", TASKS "/keys/{taskKey}/resume", OPERATOR, POOL, admin_task_queue),
+    R("POST", TASKS "/keys/{taskKey}/pause", OPERATOR, POOL, admin_task_queue, .sets = true),
+    R("POST", TASKS "/keys/{taskKey}/resume", OPERATOR, POOL, admin_task_queue, .sets = true),
     R("POST", TASKS "/cancel", ADMIN, POOL, admin_task_queue),
     R("POST", TASKS "/redrive", OPERATOR, POOL, admin_task_queue),
     R("POST", TASKS "/stop", OPERATOR, POOL, admin_task_queue),
@@ -126,8 +126,8 @@ const struct route routes[] = {
     R("POST", "tasks/{task}/discard", ADMIN, TASK, admin_task),
     R("GET", "tickets/{ticket}", VIEWER, TICKET, admin_trace),
     R("POST", "tickets/{ticket}/rebind", OPERATOR, TICKET, admin_rebind),
-    R("POST", "nodes/{node}/drain", OPERATOR, ALL, admin_node),
-    R("POST", "nodes/{node}/undrain", OPERATOR, ALL, admin_node),
+    R("POST", "nodes/{node}/drain", OPERATOR, ALL, admin_node, .sets = true),
+    R("POST", "nodes/{node}/undrain", OPERATOR, ALL, admin_node, .sets = true),
     R("POST", "nodes/{node}/forget", ADMIN, ALL, admin_node),
 };
 const size_t n_routes = ARRAY_LEN(routes);
@@ -364,7 +364,7 @@ static void route_call(struct admin_call *c, const char *path)
     } else if (r->role == ROLE_VIEWER) { /* changes nothing of the cluster */
         r->answer(c);
     } else {
-        admin_change_begin(&change, c, path);
+        admin_change_begin(&change, c, path, r->sets);
         r->answer(c);
         admin_change_end(&change, c);
     }

@@ -25,6 +25,7 @@ struct route {
     void (*answer)(struct admin_call *c);
     enum def_kind_no kind;     /* kind of its definition */
     const char *keys;          /* PATCH: an operator may change these; NULL: the role is for all */
+    bool sets;                 /* all that it may change is in the definition, or in the state, of its subject */
     bool each;                 /* each manager answers for itself, not the leader alone */
 };
 

@@ -130,6 +130,43 @@ Test(audit, records_only_applied_changes)
     end(&g);
 }
 
+static size_t noted(struct rig *g)
+{
+    cr_assert_eq(ask(g, "GET", "/v1/admin/audit", ""), 200);
+    return json_array_size(json_object_get(g->j, "entries"));
+}
+
+/* Definitions are written back as they were read, and buttons are pressed twice. */
+Test(audit, a_call_that_changes_nothing_is_no_change)
+{
+    struct rig g;
+    char *same;
+
+    begin(&g, "[{name: login, claim: 5s}]");
+    cr_expect_eq(ask(&g, "GET", Q "login", ""), 200);
+    same = json_dumps(g.j, 0);
+    cr_expect_eq(ask(&g, "PUT", Q "login", same), 200);
+    cr_expect_eq(ask(&g, "PATCH", Q "login", "{\"claim\":\"5s\"}"), 200);
+    cr_expect_eq(ask(&g, "POST", Q "login/resume", ""), 200, "it is open");
+    cr_expect_eq(noted(&g), 0);
+    cr_expect_eq(ask(&g, "POST", Q "login/pause", ""), 200);
+    cr_expect_eq(ask(&g, "POST", Q "login/pause", ""), 200);
+    cr_expect_eq(noted(&g), 1);
+    cr_expect_eq(ask(&g, "POST", Q "login/flush", ""), 200, "it changes no definition, and takes places");
+    cr_expect_eq(ask(&g, "POST", Q "login/flush", ""), 200);
+    cr_expect_eq(noted(&g), 3);
+    cr_expect_eq(ask(&g, "PUT", Q "login", same), 200, "open again, by the old definition");
+    cr_expect_eq(noted(&g), 4);
+    expect_change(&g, 0, "state", "paused", "open");
+    free(same);
+    cr_assert_eq(ask(&g, "PUT", P "ride/*", "{}"), 201);
+    cr_assert_eq(ask(&g, "PUT", P "ride/*", "{}"), 200);
+    cr_assert_eq(ask(&g, "POST", K "a/pause", ""), 200);
+    cr_assert_eq(ask(&g, "POST", K "a/pause", ""), 200);
+    cr_expect_eq(noted(&g), 6);
+    end(&g);
+}
+
 /* The log of changes cannot be written: the pause is done, and everybody is told. */
 Test(audit, a_full_disk_takes_no_button_away)
 {

@@ -28,6 +28,21 @@ static bool is_typed(const char *of, const char *name)
     return strcmp(line + n + (of != NULL), name) == 0;
 }
 
+/* --dry-run: the consequences, as -o says. */
+static void would_show(const struct ctl *c, const struct buf *what, const char *name)
+{
+    json_t *doc;
+
+    if (c->form == FORM_TABLE) {
+        ctl_put_out(what);
+        puts("");
+        return;
+    }
+    doc = json_pack("{s:s,s:s%}", "name", name, "detail", (const char *)what->data, what->len);
+    (void)ctl_say_doc(c, doc, view_pretty);
+    json_decref(doc);
+}
+
 static int is_sure(const struct ctl *c, const struct buf *what, const char *name)
 {
     int len = (int)what->len;
@@ -35,8 +50,7 @@ static int is_sure(const struct ctl *c, const struct buf *what, const char *name
     struct buf clean;
 
     if (c->dry_run) {
-        ctl_put_out(what);
-        puts("");
+        would_show(c, what, name);
         return CTL_REFUSED; /* like diff: something would change */
     }
     if (c->yes)

@@ -217,8 +217,22 @@ static struct cfg_node *as_node(const struct def_kind *kind, const struct ctl_ca
     return node;
 }
 
+/* As -o says. */
+static void would_show(const struct ctl *c, const struct def_change *ch)
+{
+    json_t *doc;
+
+    if (c->form == FORM_TABLE) {
+        show(ch, "nothing would change");
+        return;
+    }
+    doc = def_change_json(ch);
+    (void)ctl_say_doc(c, doc, view_pretty);
+    json_decref(doc);
+}
+
 /* now: the definition; NULL: there is none. */
-static int would_change(const struct def_kind *kind, const json_t *now, const struct ctl_call *call)
+static int would_change(const struct ctl *c, const struct def_kind *kind, const json_t *now, const struct ctl_call *call)
 {
     struct def_change ch = { 0 };
     struct err e = { 0 };
@@ -230,7 +244,7 @@ static int would_change(const struct def_kind *kind, const json_t *now, const st
     else
         rc = ch.was == NULL || json_object_size(ch.keys) > 0 ? CTL_REFUSED : CTL_OK;
     if (rc != CTL_USAGE)
-        show(&ch, "nothing would change");
+        would_show(c, &ch);
     def_change_fini(&ch);
     cfg_node_free(def);
     return rc;
@@ -246,12 +260,14 @@ int definition_would_change(struct ctl *c, const struct def_kind *kind, struct c
     else if (rc == CTL_OK && !call.is_new && now == NULL && call.queue == NULL)
         rc = ctl_fail(CTL_REFUSED, "there is no %s '%.60s'", kind->word, call.name);
     else if (rc == CTL_OK)
-        rc = would_change(kind, now, &call);
+        rc = would_change(c, kind, now, &call);
     json_decref(now);
     return rc;
 }
 
 /* ---- deletes ---- */
+
+static SAYS_VIEW(view_would_delete, "{kind} {name}: is deleted{?tasks:, with {tasks=} task{?tasks=1:|s} that {?tasks=1:is|are} not done}\n")
 
 /* CTL_REFUSED: as diff has it, something would change; or the manager would refuse it: a pool or
  * an endpoint with tasks to be done, a budget with members. */
@@ -273,8 +289,11 @@ static int would_delete(struct ctl *c, const struct def_kind *kind, const char *
                       (unsigned long long)n, budget ? "member" : "task", n == 1 ? "" : "s",
                       budget ? "" : " without 'final'");
     else if (all != NULL) {
-        printf("%s %.80s: is deleted", kind->word, name);
-        printf(n > 0 ? ", with %llu tasks that are not done\n" : "\n", (unsigned long long)n);
+        json_t *doc = json_pack("{s:s,s:s,s:b,s:I}", "kind", kind->word, "name", name, "deleted", true, "tasks",
+                                (json_int_t)n);
+
+        (void)ctl_say_doc(c, doc, view_would_delete);
+        json_decref(doc);
         rc = CTL_REFUSED;
     }
     json_decref(all);

@@ -183,9 +183,12 @@ static void put_value(struct buf *to, const json_t *v, enum colour colour)
     buf_fini(b);
 }
 
-static void put_change(struct buf *b, const struct def_change *ch, const char *key,
-                       const json_t *was, const json_t *will)
+typedef void change_fn(void *ctx, const struct def_change *ch, const char *key, const json_t *was, const json_t *will);
+
+static void put_change(void *to, const struct def_change *ch, const char *key, const json_t *was, const json_t *will)
 {
+    struct buf *b = to;
+
     buf_printf(b, "%s ", ch->kind->word);
     ctl_clean(b, ch->name);
     buf_str(b, ": ");
@@ -199,16 +202,12 @@ static void put_change(struct buf *b, const struct def_change *ch, const char *k
     buf_byte(b, '\n');
 }
 
-void def_change_text(struct buf *b, const struct def_change *ch)
+/* Calls fn with each value that changes: of maps with those in them ("idle.game"). */
+static void each_change(const struct def_change *ch, change_fn *fn, void *ctx)
 {
     const char *k, *sub;
     json_t *v, *w;
 
-    if (ch->was == NULL) {
-        buf_printf(b, "%s ", ch->kind->word);
-        ctl_clean(b, ch->name);
-        buf_str(b, ": is new\n");
-    }
     json_object_foreach(ch->keys, k, v) {
         const json_t *was = json_object_get(ch->was, k);
         char key[160];
@@ -216,15 +215,40 @@ void def_change_text(struct buf *b, const struct def_change *ch)
         if (ch->was == NULL && strcmp(k, ch->kind->name) == 0)
             continue;
         if (!json_is_object(v) || !json_is_object(was)) {
-            put_change(b, ch, k, was, v);
+            fn(ctx, ch, k, was, v);
             continue;
         }
         json_object_foreach(v, sub, w) {
             snprintf(key, sizeof(key), "%s.%s", k, sub);
             if (!json_equal(json_object_get(was, sub), w))
-                put_change(b, ch, key, json_object_get(was, sub), w);
+                fn(ctx, ch, key, json_object_get(was, sub), w);
         }
     }
+}
+
+void def_change_text(struct buf *b, const struct def_change *ch)
+{
+    if (ch->was == NULL) {
+        buf_printf(b, "%s ", ch->kind->word);
+        ctl_clean(b, ch->name);
+        buf_str(b, ": is new\n");
+    }
+    each_change(ch, put_change, b);
+}
+
+static void add_change(void *list, const struct def_change *ch, const char *key, const json_t *was, const json_t *will)
+{
+    (void)ch;
+    (void)json_array_append_new(list, json_pack("{s:s,s:O?,s:O}", "key", key, "from", was, "to", will));
+}
+
+json_t *def_change_json(const struct def_change *ch)
+{
+    json_t *list = json_array();
+
+    each_change(ch, add_change, list);
+    return json_pack("{s:s,s:s,s:b,s:o}", "kind", ch->kind->word, "name", ch->name, "new", ch->was == NULL, "changes",
+                     list);
 }
 
 int def_yaml(struct buf *b, const struct def_kind *kind, const json_t *now, bool item,

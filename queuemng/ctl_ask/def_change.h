@@ -33,6 +33,8 @@ void def_change_fini(struct def_change *ch);
 
 /* A line for each value: "queue login: idle.game: 1m -> 3m"; of a new one without the old. */
 void def_change_text(struct buf *b, const struct def_change *ch);
+/* The same as {kind, name, new, changes: [{key, from, to}]}; from: null if it is new. A new reference; NULL: no memory. */
+json_t *def_change_json(const struct def_change *ch);
 
 /* An answer as YAML: a map; with item: as an entry of a list, two blanks further in. */
 SQ_CHECK int def_yaml(struct buf *b, const struct def_kind *kind, const json_t *now, bool item,

@@ -439,9 +439,16 @@ check "  of a passthrough" would '^passthrough login: ' passthrough login --yes
 check "  of a flush" would '^flush login: .* no undo' flush login --yes
 check "  of a key" would '^key tenant7: rate_per_s: 5$' key set images tenant7 rate_per_s=5
 ctl budget add shared rate_per_s=5
+ctl endpoint add unused url=http://127.0.0.1:9/
 check "  of a budget" would '^budget shared: is deleted$' budget delete shared
 ctl queue add member budget=shared
 check "    not while a queue has it" exits 1 'shared has 1 member: it would not be deleted' budget delete shared --dry-run
+would_json() { [ "$(ctl_code "${@:2}" --dry-run -o json)" = 1 ] && jq -e "$1" "$DIR/out" >/dev/null; } # FILTER command...
+check "  as JSON" would_json ".changes == [{key: \"release_per_s\", from: $rate_was, to: 77}]" rate login 77
+check "    of an add" would_json '.new and .kind == "queue"' queue add brandnew release_per_s=3
+check "    of a flush" would_json '.name == "login" and (.detail | test("no undo"))' flush login --yes
+check "    of a delete" would_json '.name == "unused" and .deleted' endpoint delete unused
+check_eq "    of no change: 0, and none in it" "$(ctl_code -o yaml queue set login "release_per_s=$rate_was" --dry-run) $(yaml '.changes | length')" "0 0"
 check "  of one that is not there" exits 1 'no pool nosuch' pool delete nosuch final --dry-run
 check "    which is not asked about, either" exits 1 'no pool nosuch' pool delete nosuch final
 check_eq "  all of that changed nothing" "$(kept login release_per_s) $(kept login message | grep -c 'not this')" "$rate_was 0"

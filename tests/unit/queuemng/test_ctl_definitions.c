@@ -91,6 +91,30 @@ Test(ctl_definitions, a_new_one_has_what_the_file_says)
          "endpoint gen: paused: true\n");
 }
 
+/* --dry-run with -o json. */
+static void says_json(const char *want)
+{
+    json_t *doc = def_change_json(&ch), *j = js(want);
+    char *text = json_dumps(doc, JSON_COMPACT);
+
+    cr_expect(json_equal(doc, j), "%s", text);
+    free(text);
+    json_decref(doc);
+    json_decref(j);
+    def_change_fini(&ch);
+}
+
+Test(ctl_definitions, a_change_is_said_in_json_too)
+{
+    cr_assert_eq(planned("queue", "{\"name\":\"q\"}", "name: q\nidle:\n  mobile: 9m\nshadow: true\n"), 0, "%s", e.text);
+    says_json("{\"kind\":\"queue\",\"name\":\"q\",\"new\":false,\"changes\":[{\"key\":\"shadow\",\"from\":false,\"to\":true},"
+              "{\"key\":\"idle.mobile\",\"from\":\"2m\",\"to\":\"9m\"}]}");
+    cr_assert_eq(planned("queue", NULL, "name: q\nclaim: 5s\n"), 0, "%s", e.text);
+    says_json("{\"kind\":\"queue\",\"name\":\"q\",\"new\":true,\"changes\":[{\"key\":\"claim\",\"from\":null,\"to\":\"5s\"}]}");
+    cr_assert_eq(planned("queue", "{\"name\":\"q\",\"claim\":\"1m\"}", "name: q\nclaim: 60s\n"), 0, "%s", e.text);
+    says_json("{\"kind\":\"queue\",\"name\":\"q\",\"new\":false,\"changes\":[]}");
+}
+
 Test(ctl_definitions, members_of_a_newer_release_are_passed_over)
 {
     cr_assert_eq(planned("pool", "{\"match\":\"a\",\"shiny\":[1]}", "match: a\npaused: true\n"), 0,

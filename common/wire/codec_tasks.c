@@ -156,7 +156,7 @@ MESSAGE(task_schedule, TaskSchedule, NULL, NUM(part), NUM(epoch), IN(verb, 0, SC
 PART(schedule_row, struct schedule_row, ScheduleRow, NULL, NAME(name),
      NUMS(next_ms, n_next, next_ms, SCHEDULE_NEXT_MAX), NUM(last_ms),
      IN(outcome, 0, TICK_NOUTCOMES - 1), NUM(fired_ms), NUM(no), IN(state, 0, TASK_NSTATES - 1),
-     PLAIN(text, SCHEDULE_TEXT_MAX), TEXT(why, SCHEDULE_WHY_MAX))
+     PLAIN(text, SCHEDULE_TEXT_MAX), TEXT(why, SCHEDULE_WHY_MAX), NUM(paused))
 
 MESSAGE(task_schedule_ans, TaskScheduleAns, NULL, CODE, NUM(fresh), TEXT(why, SCHEDULE_WHY_MAX),
         MSGS(v, n, v, schedule_row, 0, SCHEDULES_MAX), IN(ran, 0, SCHEDULE_NRUNS - 1), NUM(ran_no))

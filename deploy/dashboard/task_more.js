@@ -39,17 +39,17 @@ const moment = s => s ? clock(1000 * s) : '–';
 const anew = () => { lookedAt = 0; };
 const order = (needs, fn) => s => el('button', { type: 'button', class: 'link', 'data-needs': needs, on: { click: async () => { try { await fn(lookedFor, s.schedule, anew); } catch (e) { say(e.message); } } } });
 const SCHEDULES = [
-  ['Schedule', s => s.schedule, 'name', s => opens(s.schedule, name => askSchedule(lookedFor, name, anew))], ['Next', s => moment(s.next), 'n'], ['Last', s => moment(s.last), 'n'],
+  ['Schedule', s => s.schedule, 'name', s => opens(s.schedule, name => askSchedule(lookedFor, name, anew))], ['Next', s => s.paused ? 'paused' : moment(s.next), 'n'], ['Last', s => moment(s.last), 'n'],
   ['Outcome', s => s.outcome || '–'], ['Its task', s => s.state ? `${s.state} (${s.id})` : '–'], ['Blocked by', s => s.why || '–'],
   ['Order', () => 'Run now …', 'name', order('operator', (queue, name) => askRun(name))],
-  ['Hold', s => s.next || s.why ? 'Pause …' : 'Resume …', 'name', order('operator', askHoldSchedule)], ['Removal', () => 'Delete …', 'name', order('admin', askDropSchedule)],
+  ['Hold', s => s.paused ? 'Resume …' : 'Pause …', 'name', order('operator', askHoldSchedule)], ['Removal', () => 'Delete …', 'name', order('admin', askDropSchedule)],
 ];
 
 // One task, beside those of the ticks. That the newest task is not over is refused, and said.
 function askRun(name) {
   const queue = lookedFor, s = schedules.find(x => x.schedule === name);
   ask(`Run schedule ${name} of ${queue} now?`, 'Run it', [p(`It makes one task now${s && s.why ? `, although it stands still (${s.why})` : ''}. ` +
-    (s && s.next ? `The next tick stays: ${moment(s.next)}.` : 'No tick is to come.'))],
+    (s && s.next ? `The next tick stays: ${moment(s.next)}.` : s && s.paused ? 'It stays paused.' : 'No tick is to come.'))],
   async () => { await api.change('POST', schedulePath(queue, name) + '/run'); anew(); }, `${name} has made a task.`);
 }
 

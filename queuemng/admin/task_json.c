@@ -288,10 +288,10 @@ json_t *task_queue_json(const struct key_row *k)
 
 json_t *task_schedule_json(const struct schedule_row *k, const struct mng_part_view *p)
 {
-    json_t *j = json_pack("{s:s,s:o,s:s,s:o,s:s}", "schedule", k->name, "next",
+    json_t *j = json_pack("{s:s,s:o,s:s,s:o,s:s,s:b}", "schedule", k->name, "next",
                           admin_moment(k->n_next > 0 ? k->next_ms[0] : 0), "outcome",
                           tick_outcome_word(k->outcome), "last",
-                          admin_moment(k->outcome != TICK_NONE ? k->last_ms : 0), "why", k->why);
+                          admin_moment(k->outcome != TICK_NONE ? k->last_ms : 0), "why", k->why, "paused", k->paused);
 
     if (j != NULL && k->state != TASK_FREE)
         (void)json_object_update_new(

@@ -189,7 +189,7 @@ LIST_VIEW(view_busiest, "queues", "no queue has a task that waits or is dead\n",
           COL("STOPPED_BY", "{limits:texts}"), COL("UNTIL", "{limited_until@}"))
 
 LIST_VIEW(view_task_schedules, "schedules", "the queue has no schedule\n",
-          COL("SCHEDULE", "{schedule}"), COL("NEXT", "{next@}"), COL("LAST", "{last@}"),
+          COL("SCHEDULE", "{schedule}"), COL("NEXT", "{?paused:paused|{next@}}"), COL("LAST", "{last@}"),
           COL("OUTCOME", "{outcome}"), COL("TASK", "{id}"), COL("STATE", "{state}"))
 
 #define DEFINITION "{&definition:{key}: {value:json -}\n}"

@@ -145,7 +145,7 @@ static bool tell(const struct schedules *s, const struct schedules_host *h, cons
 
     *row = (struct schedule_row){ .name = k->def->name, .last_ms = k->last_ms,
                                   .outcome = k->outcome, .fired_ms = k->fired_ms, .no = k->no,
-                                  .why = "" };
+                                  .why = "", .paused = k->def->paused };
     if (k->no != 0)
         row->state = (uint8_t)h->state(h->ctx, k->no);
     if (!zone_offset(&z, 0, &offset))

@@ -354,6 +354,8 @@ tag=$(admin GET "$SCHED/nightly" | jq .version)
 ctl task schedules pause ride/9 nightly
 check "a pause: from what to what" says '^paused: - -> true$'
 check "  it fires no more, for so long" says '^fires: not while it is paused$'
+ctl task schedules ride/9
+check "  the list says so in place of the next time" says '^nightly +paused +'
 check_eq "whoever looked before that changes nothing" \
     "$(patch_at "$tag" '{"zone":"UTC"}' | field detail)" 'schedule nightly was changed meanwhile: look at it again'
 check_eq "a server defines the same name" "$(server -X PUT -H 'Content-Type: application/json' -d '{"every":"1h","task":{"payload":2}}' -o /dev/null -w '%{http_code}')" 200

@@ -156,6 +156,18 @@ Test(ctl_tasks, the_progress_of_a_task_that_runs)
     json_decref(j);
 }
 
+Test(ctl_tasks, a_schedule_without_a_next_time_says_if_it_is_paused)
+{
+    json_t *j = js("{\"schedules\":[{\"schedule\":\"a\",\"next\":null,\"paused\":true},{\"schedule\":\"b\",\"next\":1000,"
+                   "\"paused\":false},{\"schedule\":\"c\",\"next\":null}]}");
+
+    view_task_schedules(&b, j);
+    cr_expect_not_null(strstr(text(), "\na         paused "), "%s", text());
+    cr_expect_not_null(strstr(text(), "\nb         1970-01-01 00:16:40 UTC "), "%s", text());
+    cr_expect_not_null(strstr(text(), "\nc         - "), "%s", text());
+    json_decref(j);
+}
+
 Test(ctl_tasks, the_reason_names_times_not_fields)
 {
     json_t *j = js("{\"id\": \"3-77\", \"because\": \"attempt 1 failed (nack): again from ends_at on\", \"ends_at\": 1000}");

@@ -453,8 +453,10 @@ Test(schedules, paused_and_deleted_ones_fire_nothing)
     cr_assert_eq(ask(&q), CODE_DONE);
     until(START + 5000);
     cr_expect_eq(look("beat")->n_next, 0);
+    cr_expect(look("beat")->paused, "lists have no definition: why there is no next tick is said");
     q.paused = false;
     cr_assert_eq(ask(&q), CODE_DONE);
+    cr_expect(!look("beat")->paused);
     until(START + 6050);
     cr_expect_eq(w.n, 1, "what was due while it was paused is not made up for");
     cr_assert_eq(ask(&gone), CODE_DONE);

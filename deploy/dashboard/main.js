@@ -230,7 +230,7 @@ const TILES = [ // as tiles_show() wants them
   ['Waiting', null, q => number(inLine(q)), () => 'in line now'],
   ['Wait', null, q => etaOf(q)[0], q => etaOf(q)[1]],
   ['Arrivals', null, perS('joined_per_s'), q => `${number(q.joined)} so far`],
-  ['Let in', null, q => rate(q.rate_per_s) + '/s', q => `${number(q.released)} so far`],
+  ['Let in', null, q => rate(q.rate_per_s) + '/s', q => `${number(q.released)} since this manager leads`],
   ['May go in', null, q => q.mode === 'slots' ? 'slots' : rate(q.allowed_per_s) + '/s', q => 'by ' + limitWords(q.limited_by)],
   ['Inside', null, q => number(q.inside), q => q.mode === 'rate' ? `${number(q.ready)} have to collect the pass` : `of at most ${number(q.max_active)}`],
   ['Did not come', null, perS('no_shows_per_s'), q => `${number(q.no_shows)} so far`],

@@ -163,7 +163,7 @@ static void lane(struct buf *b, const json_t *l, bool all)
 {
     ctl_say(b, l, "  lane {lane}: {waiting#} waiting, {returning#} returning, {ready#} ready, "
                   "{active#} active{?missing:, {missing#} of lost segments not back yet}, "
-                  "{released#} released, now {rate_per_s/}"
+                  "{released#} released since this manager leads, now {rate_per_s/}"
                   "{?" CTL_IN_LINE ":; the last in line waits {+eta_last_s:about "
                                    "{eta_last_s^}{?eta_reason=stay:, if all who are inside stay as "
                                    "long as they may}|? ({eta_reason})}}\n");

@@ -80,7 +80,7 @@ Test(ctl_status, status_shows_everything)
         "   9    17  18  copying       12\n\n"
         "queue login (open): 2 000/s allowed, limited by cpu, 80 % of those let in come, so "
         "1.25 times as many are let in\n"
-        "  lane default: 30 waiting, 1 returning, 2 ready, 3 active, 70 released, now "
+        "  lane default: 30 waiting, 1 returning, 2 ready, 3 active, 70 released since this manager leads, now "
         "13/s; the last in line waits about 15 s\n"
         "    SEGMENT  NODE       STATE   FILL                    WAITING  PLACES   OF  "
         "AHEAD"

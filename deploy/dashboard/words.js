@@ -69,8 +69,16 @@ export const upper = s => s.charAt(0).toUpperCase() + s.slice(1);
 const UNKNOWN = {
   paused: 'it is paused', stopped: 'a limit lets nobody in', not_open: 'it is not open', measuring: 'it is being measured',
 };
+// The first that has people, of a lane that is listed.
+const headIsAway = q => (q.lanes || []).some(l => { const head = l.segments.find(inLine); return head && !head.reachable; });
+// The limit, or what holds the releases back whatever it is: slots have no rate.
+function stoppedBy(q) {
+  const shut = q.state === 'reject' || q.mode !== 'slots' && q.allowed_per_s === 0;
+  if (q.limited_by === 'recovery') return 'a lost segment comes back first';
+  return !shut ? 'the node of its head is away' : headIsAway(q) ? `${UNKNOWN.stopped}, and the node of its head is away` : UNKNOWN.stopped;
+}
 export const etaOf = q => !inLine(q) ? ['–', 'nobody waits']
-  : q.eta_last_s === null ? ['not known', q.eta_reason === 'stopped' && q.limited_by === 'recovery' ? 'a lost segment comes back first' : q.eta_reason === 'stopped' && q.allowed_per_s > 0 ? 'the node of its head is away' : UNKNOWN[q.eta_reason] || 'not measured yet']
+  : q.eta_last_s === null ? ['not known', q.eta_reason === 'stopped' ? stoppedBy(q) : UNKNOWN[q.eta_reason] || 'not measured yet']
     : [span(1000 * q.eta_last_s), 'for the last in line' + (q.eta_reason === 'slower' ? ', slower than told' : q.eta_reason === 'faster' ? ', faster than told' : q.eta_reason === 'stay' ? ', if nobody leaves' : '')];
 
 const ifAllStay = reason => reason === 'stay' ? ', if all who are inside stay as long as they may' : '';

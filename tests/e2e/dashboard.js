@@ -436,6 +436,7 @@ async function words() {
       def: { hysteresis: 5, limits: [{ metric: 'cpu', tiers: [{ below: 50, rate_per_s: 500 }, { below: 90, rate_per_s: 200 }, { below: 95, rate_per_s: 100 }] }] } }, o);
     const node = o => Object.assign({ name: 'a', up: true, draining: false, segments: 2, silent_ms: 0 }, o);
     const of = (queues, nodes) => pr.problemsOf({ healthy: true, routers: [1], metrics: [], nodes: [node({ name: 'x' }), ...(nodes || [])], unusual: queues });
+    const lane = (...up) => ({ segments: [{ waiting: 0, returning: 0, reachable: false }, ...up.map(reachable => ({ waiting: 3, returning: 0, reachable }))] }); // an empty one before them
     const live = (queue, nodes) => of([queue], nodes).map(x => [x.level, x.says]);
     const paused = (n, waiting = 0) => Array.from({ length: n }, (_, i) => q({ queue: 'event-' + i, state: 'paused', waiting: waiting * i }));
     const twice = document.createElement('ul'), shown = [];
@@ -456,6 +457,8 @@ async function words() {
     const cut = await get('cluster/history').catch(e => e.name).finally(() => { window.fetch = ask; });
     return {
       sum: w.sumOf(q()), sumUnknown: w.sumOf(q({ eta_last_s: null, eta_reason: 'measuring' })), sumStay: [w.sumOf(q({ limited_by: 'slots', rate_per_s: 0, eta_reason: 'stay' })), w.sumOfAll({ waiting: 2, returning: 0, queues_waiting: 1, rate_per_s: 0, longest: { queue: 'q', eta_s: 240, eta_reason: 'stay' } }, 2)],
+      stopped: [{}, { mode: 'slots', allowed_per_s: 0 }, { allowed_per_s: 0 }, { allowed_per_s: 0, lanes: [lane(true, false)] }, { allowed_per_s: 0, lanes: [lane(true, true), lane(false, true)] },
+        { limited_by: 'recovery', lanes: [lane(false, false)] }].map(o => w.etaOf(q(Object.assign({ eta_last_s: null, eta_reason: 'stopped' }, o)))[1]),
       sumEmpty: w.sumOf(q({ waiting: 0 })),
       flushed: w.saysOf(q({ mode: 'slots', limited_by: 'flushed', inside: 5, inside_flushed: 5 })),
       flushedProblem: live(q({ mode: 'slots', limited_by: 'flushed', inside: 5, inside_flushed: 5 })),
@@ -484,6 +487,8 @@ async function words() {
   is('the truth in one sentence', said.sum, '6 people wait in q; 98 a second go in, limited by the metric cpu; the last in line waits about 4 min.');
   is('what is not known is said', said.sumUnknown, '6 people wait in q; 98 a second go in, limited by the metric cpu; the wait of the last in line is not known.');
   is('an estimate by the longest stay says so', said.sumStay.map(x => / (the last in line waits|the longest wait is) about 4 min(, in .*)?, if all who are inside stay as long as they may\.$/.test(x)), [true, true]);
+  is('why nobody goes in: the limit, the node of the head, or both', said.stopped, ['the node of its head is away', 'the node of its head is away', 'a limit lets nobody in', 'a limit lets nobody in',
+    'a limit lets nobody in, and the node of its head is away', 'a lost segment comes back first']);
   is('an empty line', said.sumEmpty, 'Nobody waits in q.');
   is('slots after a flush', said.flushed, '5 of 5 slots taken, 5 by passes from before the flush; limited by passes from before the flush.');
   is('and why nobody goes in', said.flushedProblem, [['warn', 'q: 5 of 5 slots taken, 5 by passes from before the flush, 6 people wait']]);

@@ -28,7 +28,7 @@ MESSAGE(error, Error, NULL, NUM(code), NUM(about), WORDS(text, WHY_MAX))
 
 MESSAGE(load, Load, NULL, NUM(cpu_permille), NUM(rss_bytes), IN(started_ms, 0, INT64_MAX / 2),
         WORDS(version, LOAD_VERSION_MAX), NUM(late_us), NUM(answers), NUM(answers_per_s), NUM(p99_us),
-        WORDS(warning, LOAD_WARNING_MAX), IN(wall_ms, 0, INT64_MAX / 2))
+        WORDS(warning, LOAD_WARNING_MAX), IN(wall_ms, 0, INT64_MAX / 2), NUM(leaves))
 
 /* ---- router_manager.proto ------------------------------------------------------------- */
 

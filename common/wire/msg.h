@@ -223,6 +223,7 @@ struct msg_load {
     uint32_t p99_us;        /* 99 of 100 of these took at most so long; 0: there was none */
     const char *warning;    /* warning of its /healthz; "": none */
     int64_t wall_ms;        /* Unix ms by its clock, when it was said; 0: an older release */
+    bool leaves;            /* routers: it ends in good order, and is not missed */
 };
 #define LOAD_VERSION_MAX 32
 #define LOAD_WARNING_MAX 250

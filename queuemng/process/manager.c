@@ -430,7 +430,8 @@ size_t loads_routers_missed(const struct loads *l, msec_t now_ms, const struct l
     for (size_t i = 0; (i = map_next(&l->by_name, i, &key, &val)) != 0;) {
         const struct load_seen *x = (const struct load_seen *)(uintptr_t)val;
 
-        if (x->role == RPC_ROUTER && now_ms - x->at_ms >= LOAD_STALE_MS && now_ms - x->at_ms < ROUTER_MISSED_MS) {
+        if (x->role == RPC_ROUTER && !x->load.leaves && now_ms - x->at_ms >= LOAD_STALE_MS &&
+            now_ms - x->at_ms < ROUTER_MISSED_MS) {
             n = keep_last(v, n, x);
             gone++;
             first_gone_ms = x->at_ms < first_gone_ms ? x->at_ms : first_gone_ms;

@@ -42,6 +42,7 @@ struct mng_links {
     uint64_t joins_said;
     struct own_load load;
     struct histo before; /* answers up to the last LOAD */
+    bool leaves;         /* this process ends in good order */
     size_t n;
     struct mng_link v[LINKS_MAX];
 };
@@ -320,6 +321,7 @@ static void on_load(void *arg)
     buf_byte(&warning, 0);
     out.load.warning = warning.failed ? "" : (const char *)warning.data;
     out.load.answers = true;
+    out.load.leaves = m->leaves;
     out.load.answers_per_s = since > 0 ? (uint32_t)((all.n - m->before.n) * 1000 / (uint64_t)since) : 0;
     out.load.p99_us = p99_us(&m->before, &all);
     m->before = all;
@@ -331,6 +333,12 @@ static void on_load(void *arg)
     }
     buf_fini(&warning);
     ev_timer_about(m->timer, LOAD_EVERY_MS);
+}
+
+void mng_links_leave(struct mng_links *m)
+{
+    m->leaves = true;
+    on_load(m);
 }
 
 void mng_links_device(struct mng_links *m, const struct msg_device *d)

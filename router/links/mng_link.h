@@ -20,6 +20,8 @@ struct mng_links;
 struct mng_links *mng_links_new(struct router *r);
 void mng_links_free(struct mng_links *m);
 size_t mng_links_up(const struct mng_links *m);
+/* Says with its load, now and until the process ends, that it ends in good order. */
+void mng_links_leave(struct mng_links *m);
 /* To all managers; one that is lost is said again when the device asks again. */
 void mng_links_device(struct mng_links *m, const struct msg_device *d);
 

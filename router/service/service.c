@@ -392,6 +392,7 @@ void router_drain(struct router *r, ev_fn done, void *arg)
 {
     r->drained = done;
     r->drained_arg = arg;
+    mng_links_leave(r->mngs);
     events_drain(r);
     if (r->tasking != NULL)
         watches_drain(r->tasking);

@@ -49,10 +49,13 @@ check_eq "its router goes on" "$(status_of "$R/healthz")" 200
 sed 's/^children: 1/children: 2/' "$DIR/rt.yaml" >"$C/config/rt_cluster.yaml"
 kill -HUP "$(pid_of rt_cluster)"
 wait_for 15 "a good one with two children: a second router" has_status 200 "$R2/readyz"
+heard() { admin GET /v1/admin/live | jq -e '.routers[] | select(.name == "router.1") | .load != null' >/dev/null; }
+wait_for 10 "  of which the manager has heard" heard
 cp "$DIR/rt.yaml" "$C/config/rt_cluster.yaml"
 second=$(pid_of router.1)
 kill -HUP "$(pid_of rt_cluster)"
 wait_for 15 "back to one: the second ends" is_gone "$second"
+ended=$SECONDS
 check_eq "the first goes on" "$(status_of "$R/readyz")" 200
 
 # What a supervisor passes on is known to its children alone: they are asked.
@@ -72,3 +75,7 @@ kill -HUP "$(pid_of rt_cluster)"
 refused_child() { grep -q 'reload_refused.*a child would not start.*trusted_proxies' "$C/logs/rt_cluster.log"; }
 wait_for 15 "a reload with it is refused" refused_child
 check_eq "  the router goes on" "$(pid_of router.0) $(status_of "$R/readyz")" "$router 200"
+
+is_stale() { [ $((SECONDS - ended)) -gt 11 ]; } # LOAD_STALE_MS
+wait_for 15 "a router that does not come back is gone after ten seconds" is_stale
+check_eq "  one that said that it leaves is missed by nobody" "$(admin GET /v1/admin/live | jq -c '[.routers, .routers_gone | map(.name)]')" '[["router.0"],[]]'

@@ -85,6 +85,25 @@ Test(loads, a_router_that_is_gone_is_missed_until_another_one_has_its_place)
     loads_fini(&l);
 }
 
+/* Fewer routers, or none here any more, by an operator's word: ten minutes of warnings told of a fault. */
+Test(loads, a_router_that_said_that_it_leaves_is_not_missed)
+{
+    struct msg_load m = { .version = "", .warning = "" }, last = { .version = "", .warning = "", .leaves = true };
+    const struct load_seen *v[ROUTERS_MISSED_MAX];
+    struct loads l;
+
+    loads_init(&l);
+    loads_note(&l, RPC_ROUTER, "r0", 1000, 0, &m);
+    loads_note(&l, RPC_ROUTER, "r1", 1000, 0, &m);
+    loads_note(&l, RPC_ROUTER, "r0", 50000, 0, &last);
+    loads_note(&l, RPC_ROUTER, "r1", 50000, 0, &m);
+    cr_assert_eq(loads_routers_missed(&l, 70000, v), 1);
+    cr_expect_str_eq(v[0]->name, "r1", "it was killed");
+    loads_note(&l, RPC_ROUTER, "r0", 80000, 0, &m);
+    cr_expect_eq(missed(&l, 100000), 2, "it had come back");
+    loads_fini(&l);
+}
+
 /* A manager that had stood by told of routers as gone that were with the other one, and took all that came back
  * for followers. */
 Test(loads, a_term_begins_with_no_router_gone_and_none_new)

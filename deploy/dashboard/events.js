@@ -119,6 +119,7 @@ const SENTENCES = {
   reload_refused: e => `NOT reloaded, what was there before stays: ${e.why}`,
   core_anew: e => `queuemng's core has BEGUN ANEW${e.by === '-' ? '' : `, by a message of ${e.by}`}: ${e.why}`,
   peer_dropped: e => `${e.node} is DROPPED for ${Math.round(e.for_s / 60)} minutes: its messages ended queuemng's core again and again`,
+  map_left_out: e => `Queue ${e.queue}: ${e.key} is TOO LONG for routers, who go on without it`,
   no_memory: e => `queuemng has NO MEMORY for ${e.what}`,
   stood_still: e => `queuemng itself stood still for ${s(Math.round(e.ms / 1000), 'second', 'seconds')}: no node is blamed for it`,
   store_failed: e => `The store CANNOT BE WRITTEN: ${e.why}`,

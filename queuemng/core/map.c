@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "common/base/log.h"
 #include "common/base/versions.h"
 #include "queuemng/release/credit.h"
 #include "queuemng/state/node.h"
@@ -13,6 +14,8 @@
 #include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/table.h"
+
+#define LOG_MODULE "mng"
 
 #define CHUNK_BYTES (256 * 1024) /* bytes of a MAP frame, about */
 #define KEYS_MAX 8
@@ -51,12 +54,16 @@ static bool lane_record(struct arena *a, const struct mlane *l, struct map_lane 
     return true;
 }
 
-/* Takes b over; NULL: no memory. */
-static const char *json_record(struct arena *a, struct buf *b, bool written)
+/* Takes b over; NULL: no memory. Not fit: routers take none that is so long, and nor does the check of a
+ * definition; but the other queues of the map need not wait for this one. */
+static const char *json_record(struct arena *a, struct buf *b, bool fits, const struct queue_def *d, const char *key)
 {
     const char *text = NULL;
 
-    if (written) {
+    if (!b->failed && !fits) {
+        log_error("event=map_left_out queue=%s key=%s bytes=%zu", d->name, key, b->len);
+        text = "";
+    } else if (!b->failed) {
         buf_byte(b, 0);
         text = b->failed ? NULL : arena_strdup(a, (const char *)b->data);
     }
@@ -72,7 +79,7 @@ static const char *page_record(struct arena *a, const struct queue_def *d)
     if (page_def_is_empty(&d->page))
         return "";
     buf_init(&b);
-    return json_record(a, &b, page_def_write(&b, &d->page));
+    return json_record(a, &b, page_def_write(&b, &d->page), d, "page");
 }
 
 static const char *gate_record(struct arena *a, const struct queue_def *d)
@@ -82,7 +89,7 @@ static const char *gate_record(struct arena *a, const struct queue_def *d)
     if (gate_def_is_empty(&d->gate))
         return "";
     buf_init(&b);
-    return json_record(a, &b, gate_def_write(&b, &d->gate));
+    return json_record(a, &b, gate_def_write(&b, &d->gate), d, "bypass");
 }
 
 /* The public part of the draw, as JSON; NULL: no memory. */
@@ -251,7 +258,7 @@ static bool add_removed(struct mng *m, struct msg_map *g, uint64_t from)
     return true;
 }
 
-/* Queues are listed by the version of their last change: walk back to what it has. */
+/* Queues are listed by the version of their last change: walk back to what it has. False: no memory. */
 static bool map_send(struct mng *m, const struct mrouter *r, uint64_t from)
 {
     struct list_node *it = list_last(&m->queues);
@@ -286,13 +293,17 @@ void maps_flush(struct mng *m)
 
     each_router(m, r) {
         uint64_t from = r->sent_version;
+        uint32_t before = m->out->box.n;
 
         if (!r->registered || from == m->map_version || foreign)
             continue;
         if (from > m->map_version || from < m->tomb_floor)
             from = 0;
-        if (!map_send(m, r, from))
-            continue; /* out of memory: with the next step */
+        if (!map_send(m, r, from)) { /* with the next step, whole: the others, too */
+            log_error("event=no_memory what=map router=%s", r->name);
+            m->out->box.n = before;
+            break;
+        }
         r->sent_version = m->map_version;
         m->count.maps_sent++;
     }

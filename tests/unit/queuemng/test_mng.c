@@ -1,6 +1,7 @@
 /* test_mng.c: the manager core against nodes that do as they are told (tests/sim has the
  * real ones). What is stored, what is ordered, what a restart remembers. */
 #include "tests/lib/mngfake.h"
+#include "queuemng/state/queue.h"
 
 static uint64_t lane_waiting;
 static size_t lane_segs;
@@ -237,6 +238,48 @@ Test(mng, ids_of_foreign_segments_are_not_given_again)
     cr_assert_gt(w->node[0].n, 0);
     for (uint32_t i = 0; i < w->node[0].n; i++)
         cr_expect_gt(w->node[0].v[i].seg, 4711);
+    world_free(w);
+}
+
+/* The check of a definition lets none be so long. Without a map the router would have had no queue at all. */
+Test(mng, a_page_that_no_router_takes_is_left_out_of_the_map)
+{
+    struct world *w = world_new(1);
+    struct page_def *p;
+
+    put_queue(w, "{\"name\":\"r\"," SMALL "}");
+    put_queue(w, "{\"name\":\"q\",\"page\":{\"message\":\"at ten\"}," SMALL "}");
+    p = &queue_find(w->m, "q")->def.page;
+    free(p->style);
+    p->style = calloc(1, PAGE_JSON_MAX + 1);
+    cr_assert_not_null(p->style);
+    memset(p->style, 'x', PAGE_JSON_MAX);
+    strcpy(w->page, "-");
+    router_join(w);
+    cr_expect_gt(w->map_version, 0);
+    cr_expect_eq(w->map_segs, 1);
+    cr_expect_str_eq(w->page, "");
+    world_free(w);
+}
+
+/* A part of a map was sent, which said that more would come. */
+Test(mng, without_memory_no_part_of_a_map_is_sent)
+{
+    struct world *w = world_new(1);
+    struct msg reg = { .type = MSG_ROUTER_REG, .router_reg = { .http = "", .admin = "" } };
+
+    put_queue(w, "{\"name\":\"q\"," SMALL "}");
+    w->router = 99;
+    mng_peer_up(w->m, w->now, 99, 1, "r0", 1, &w->out);
+    run(w);
+    w->out.box.mem.failed = true;
+    mng_msg(w->m, w->now, 99, &reg, &w->out);
+    for (uint32_t i = 0; i < w->out.box.n; i++)
+        cr_expect_neq(w->out.box.v[i].m.type, MSG_MAP);
+    run(w);
+    cr_expect_eq(w->map_version, 0);
+    tick(w, 1);
+    cr_expect_gt(w->map_version, 0, "with the next step");
     world_free(w);
 }
 

@@ -465,7 +465,7 @@ struct schedule_row {
     uint8_t state;     /* enum task_state; 0: it has gone */
     struct bytes_of text; /* definition, for a GET */
     const char *why;      /* why it has no ticks here; "": it may have some */
-    bool paused;          /* as defined: it has none until it is resumed */
+    bool paused;          /* no tick comes until it is resumed */
 };
 
 struct msg_task_schedule_ans {

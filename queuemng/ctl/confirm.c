@@ -28,7 +28,7 @@ static bool is_typed(const char *of, const char *name)
     return strcmp(line + n + (of != NULL), name) == 0;
 }
 
-/* --dry-run: the consequences, as -o says. */
+/* Prints the consequences for --dry-run, in the form that -o names. */
 static void would_show(const struct ctl *c, const struct buf *what, const char *name)
 {
     json_t *doc;

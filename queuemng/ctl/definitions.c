@@ -217,7 +217,7 @@ static struct cfg_node *as_node(const struct def_kind *kind, const struct ctl_ca
     return node;
 }
 
-/* As -o says. */
+/* Takes the form that -o names. */
 static void would_show(const struct ctl *c, const struct def_change *ch)
 {
     json_t *doc;

@@ -118,6 +118,8 @@ struct tasktab_opts {
     void (*ended)(void *ctx, const struct task_end *end);
     void *ended_ctx;
     const struct zones *zones; /* ref; NULL: schedules know only UTC */
+    uint32_t portion; /* bytes of a chunk, timers of a turn, at most; 0: as many as each has. A simulation's few
+                       * tasks are several portions so */
     unsigned busiest; /* queues whose figures are kept: those with the most tasks (parts.h) */
     struct calls *calls; /* ref: endpoints, and calls on their way; NULL: none are made */
 };

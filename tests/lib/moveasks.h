@@ -32,6 +32,7 @@ static inline int mv_node_of(const struct mv *w, const struct map_part *p)
 /* What is behind a task, if something is: a task of its own partition, in a queue from which nobody takes,
  * or one of another partition. The result of the first stands in it. */
 enum { MV_THEN_NONE, MV_THEN_HERE, MV_THEN_AWAY };
+#define MV_UNTOLD 1001 /* partition of the next of a task of which its submitter had not heard yet */
 #define MV_NEXT "q9"
 
 static inline unsigned mv_then_of(const struct mv *w, unsigned task)
@@ -328,7 +329,8 @@ static inline void mv_notice(struct mv *w, peer_no link, const struct msg_task_n
         w->chained += !t->handed;
         t->handed = true;
     } else if (m->put.n > 0) {
-        a.task_notice_ans.to_no = 1; /* its submission was never answered */
+        a.task_notice_ans.to_part = MV_UNTOLD; /* its submission is answered later, or never */
+        a.task_notice_ans.to_no = 1;
     } else if (m->start != 0) {
         a.task_notice_ans.code = mv_started(w, m) ? CODE_SAME : CODE_DONE;
     } else if (t != NULL) { /* else its submission was never answered */

@@ -125,7 +125,7 @@ static inline void mv_node_begin(struct mv *w, int i)
                               .seed = { (uint8_t)(i + 1) }, .boot = { (uint64_t)i + 1, 0 },
                               .bodies = { mv_body_put, mv_body_get, mv_body_drop, NULL, mv_body_is_old,
                                           mv_body_copy, (void *)d },
-                              .record = mv_record, .record_ctx = d, .ended = mv_ended,
+                              .record = mv_record, .record_ctx = d, .portion = w->portion, .ended = mv_ended,
                               .ended_ctx = d, .calls = d->calls, .answers = d->answers };
     bool *used;
 

@@ -238,6 +238,7 @@ static inline struct mv *mv_world(uint64_t seed)
         abort();
     mv_of = w;
     w->r = pr_new(seed);
+    w->portion = (const uint32_t[]){ 0, 1, 50, 2000 }[seed % 4];
     w->r->real = &real;
     for (int i = 0; i < PR_NODES; i++) {
         w->node[i].w = w;
@@ -312,6 +313,7 @@ static inline void mv_judge_beats(struct mv *w)
 static inline void mv_judge_chain(struct mv *w, unsigned id, const struct part *p, const struct task_view *v)
 {
     const struct mv_task *t = &w->task[id];
+    bool handed = t->handed || (v->chain != NULL && v->chain->next_part == MV_UNTOLD);
     unsigned how = mv_then_of(w, id), want = v->state == TASK_SUCCEEDED ? CHAIN_BEGUN : CHAIN_WAITS;
     struct task_view next;
 
@@ -320,8 +322,8 @@ static inline void mv_judge_chain(struct mv *w, unsigned id, const struct part *
     if (v->chain == NULL || v->chain->state != want)
         MV_BAD(w, "J25: task %u is %s, and its chain is %d", id, task_state_word(v->state),
                v->chain != NULL ? v->chain->state : -1);
-    else if (t->handed != (how == MV_THEN_AWAY && want == CHAIN_BEGUN))
-        MV_BAD(w, "J25: the next of task %u was %s", id, t->handed ? "handed over" : "not handed over");
+    else if (handed != (how == MV_THEN_AWAY && want == CHAIN_BEGUN))
+        MV_BAD(w, "J25: the next of task %u was %s", id, handed ? "handed over" : "not handed over");
     else if (how == MV_THEN_HERE && want == CHAIN_BEGUN &&
              (engine_look(&p->e, v->chain->next_no, &next) < 0 || next.chain == NULL ||
               next.chain->after_no != t->no))

@@ -109,6 +109,7 @@ struct mv_sender { /* nodes that make calls (tests/lib/callnodes.h) */
 
 struct mv {
     struct pr *r;
+    uint32_t portion; /* tasktab_opts.portion of its nodes */
     const struct mv_sender *sender; /* NULL: none */
     struct mv_redis *redis; /* owned; NULL: each node has a disk of its own */
     struct mv_node node[PR_NODES];

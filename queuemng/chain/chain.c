@@ -18,7 +18,7 @@
 #define MNG_SPARE_MS      60000 /* unused room ahead of the joins, left over for so long, goes */
 #define LOG_MODULE "chain"
 
-/* Some of them will have left or been released meanwhile: not more than this. */
+/* Some of them will have left meanwhile without a word: not more than this. */
 static uint64_t seg_missing(const struct mseg *s)
 {
     uint64_t back = seg_is_lost(s) ? 0 : s->st.waiting + s->st.returning;

@@ -108,11 +108,22 @@ static void take_no_shows(struct mseg *s, const struct seg_status *st)
     c->missed += missed - u64_min(missed, growth(s, s->st.away, st->away)); /* cost nothing */
 }
 
+/* Whoever was let in, has left or was silent for too long since the loss had come back: not missing. */
+static void take_back_and_gone(struct mseg *s, const struct seg_status *st)
+{
+    uint64_t gone = growth(s, s->st.popped, st->popped) + growth(s, s->st.left, st->left) +
+                    growth(s, s->st.expired, st->expired);
+
+    s->was_waiting -= (uint32_t)u64_min(gone, s->was_waiting);
+}
+
 /* Releases, no-shows and polls since its last report. */
 static void take_people(struct mng *m, struct mseg *s, const struct seg_status *st)
 {
     struct mqueue *q = s->lane->q;
 
+    if (seg_is_recovering(s))
+        take_back_and_gone(s, st);
     marks_take(m, s, st);
     take_no_shows(s, st);
     if (growth(s, s->st.polls, st->polls) != 0)

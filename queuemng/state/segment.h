@@ -80,7 +80,7 @@ struct mseg {
     bool want_seal, want_remove;
     bool used;           /* counted in node->used */
     bool absent;         /* missing at its node: merged within the node, or lost */
-    uint32_t was_waiting; /* people in it when it was lost: at most these come back */
+    uint32_t was_waiting; /* people in it when it was lost, without who came back and has gone since */
     uint32_t mark_end;   /* numbers below were released, left or timed out */
     uint64_t base;       /* ordinal of its number 0, seg_set_base(); 0: no ticket was given in it */
     uint64_t moves_from; /* moves with a lower number were before it was opened again; 0: it was not */

@@ -239,6 +239,27 @@ Test(mng_rebuild, absent_tickets_are_counted)
     mr_free(r);
 }
 
+/* With all of them there, one more was missing with each release. */
+Test(mng_rebuild, who_came_back_and_went_in_is_not_missing)
+{
+    struct mr *r = crowd(QUEUE("20", "100"), 30);
+    struct place_ans a;
+
+    for (int i = 0; i < MR_NODES; i++)
+        mr_lose(r, i);
+    for (int i = 0; i < 60 && !mr_poll(r, &r->ticket[0], &a); i++)
+        mr_run(r, 500);
+    for (uint32_t k = 1; k < 12; k++)
+        cr_assert(mr_poll(r, &r->ticket[k], &a));
+    mr_run(r, 1500);
+    expect_missing(r, 18, 2);
+    for (uint32_t k = 0; k < 3; k++)
+        mr_leave(r, k);
+    mr_run(r, 1500);
+    expect_missing(r, 18, 2);
+    mr_free(r);
+}
+
 /* ---- what was merged ----------------------------------------------------------------- */
 
 static void see_lane(void *ctx, const void *view)

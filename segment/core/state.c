@@ -38,7 +38,8 @@ void segtab_error(struct outbox *out, peer_no to, int code, uint32_t about,
 
 /* Advanced by every call, not by the tick alone, so that a poll just before a late tick
  * is not dated back; and never by more than a step for time in which nobody called. A router
- * that is not heard may be dead: its silence counts when it says something. */
+ * that is not heard may be dead: its silence counts when it says something. So without routers the
+ * clock stands. */
 void segtab_clock(struct segtab *t, struct seg_now now)
 {
     msec_t to = ms_min(now.now_ms, t->heard_ms), d = to - t->clock_at_ms;
@@ -50,7 +51,7 @@ void segtab_clock(struct segtab *t, struct seg_now now)
         return;
     assert(to <= now.now_ms);
     t->clock_at_ms = to;
-    if (t->clock_runs && !t->hold && to >= t->rest_until_ms)
+    if (!t->hold && to >= t->rest_until_ms)
         t->service_ms += ms_min(d, SEGTAB_MAX_STEP_MS);
 }
 

@@ -350,7 +350,6 @@ struct segtab {
     struct seg_now now; /* moment of the present call */
     int64_t close_ms;   /* no early segment closes before this; 0: none does */
     msec_t clock_at_ms; /* up to when the service clock was advanced */
-    bool clock_runs;
     msec_t heard_ms;    /* when a router was heard last; 0: never */
     msec_t back_ms, away_ms;      /* when the first came back, and how long all were gone */
     msec_t rest_until_ms;         /* the clock stands until then: their clients come back */

@@ -118,7 +118,7 @@ static void peer_up(struct segtab *t, const struct segtab_in *in, struct outbox 
     }
     if (p->role == RPC_ROUTER) {
         segtab_rest(t);
-        t->clock_runs = ++t->n_routers > 0;
+        t->n_routers++;
         segtab_passes_all(t, p->no, out);
     } else if (p->role == RPC_MANAGER) {
         segtab_register(t, p->no, out);
@@ -138,7 +138,7 @@ static void peer_down(struct segtab *t, peer_no no, struct outbox *out)
     *p = t->peers[--t->n_peers];
     assert(gone.role != RPC_ROUTER || t->n_routers > 0);
     if (gone.role == RPC_ROUTER) {
-        t->clock_runs = --t->n_routers > 0;
+        t->n_routers--;
         replica_gone(t, &gone.listener);
         parked_gone(&t->dir, no);
     } else if (gone.role == RPC_SEGMENT) {

@@ -34,7 +34,6 @@ uint32_t segtab_pop_returning(struct segtab *t, struct seg *g, uint32_t n, int64
     struct session *x;
     uint32_t got = 0;
 
-    n = n < POP_CHUNK ? n : POP_CHUNK;
     n = n < g->b.released.n[SESSION_RETURNING] ? n : g->b.released.n[SESSION_RETURNING];
     if (n > 0 && marks_reserve(&g->unstored, n) < 0)
         return 0;

@@ -129,6 +129,22 @@ Test(restart, new_tickets_wait_without_a_log)
     rig_free(r);
 }
 
+Test(restart, nobody_times_out_without_a_log)
+{
+    struct rig *r = rig_new(1, 1u << 20);
+
+    rig_open(r, 0, 1, OPEN_TAIL, 1000, 0);
+    rig_join(r, 0, 1, 10);
+    segtab_hold(r->t[0], true);
+    rig_run(r, 60000);
+    segtab_hold(r->t[0], false);
+    rig_run(r, 1000);
+    cr_expect_eq(r->status[1].expired, 0, "that time does not count");
+    rig_run(r, 60000);
+    cr_expect_eq(r->status[1].expired, 10);
+    rig_free(r);
+}
+
 /* From its word on people join behind it, at another node. */
 Test(restart, a_seal_without_a_log_comes_before_the_next_join)
 {

@@ -283,6 +283,17 @@ Test(segq, remark_reaches_every_living_deadline)
     cr_assert_eq(m.waiting, 0);
 }
 
+Test(segq, a_sweep_passes_over_a_last_block_in_which_nobody_is_left)
+{
+    for (uint32_t i = 0; i < 2 * BLOCK_SLOTS; i++)
+        join(5);
+    for (uint32_t i = BLOCK_SLOTS; i < 2 * BLOCK_SLOTS; i++)
+        leave(i);
+    cr_assert_null(q.block[1]);
+    sweep(5);
+    cr_assert_eq(m.waiting, 0);
+}
+
 Test(segq, an_unknown_segment_may_be_empty)
 {
     segq_fini(&q);

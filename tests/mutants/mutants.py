@@ -210,21 +210,23 @@ def prove_sane(w, mutants, log, jobs, wide):
 
 
 class Kept:
-    """A source and its object, as they are before a bug is planted."""
+    """A source and its object, as they are before a bug is planted. A header has none: what reads it is
+    compiled anew, also the source of its name."""
 
     def __init__(self, path, obj):
         self.path, self.obj = path, obj
         self.times = os.stat(path).st_atime_ns, os.stat(path).st_mtime_ns
         with open(path, encoding="utf-8") as f:
             self.text = f.read()
-        if os.path.exists(obj):
+        self.has_obj = path.endswith(".c") and os.path.exists(obj)
+        if self.has_obj:
             shutil.copy2(obj, obj + ".kept")
 
     def back(self):
         """For make the source is old, and the object is new: it is put into the library, no more."""
         with open(self.path, "w", encoding="utf-8") as f:
             f.write(self.text)
-        if os.path.exists(self.obj + ".kept"):
+        if self.has_obj:
             os.replace(self.obj + ".kept", self.obj)
             os.utime(self.obj)
             os.utime(self.path, ns=self.times)

@@ -125,6 +125,7 @@ static void order_remove(struct mng *m, const struct mseg *s)
 void seg_reconcile(struct mng *m, struct mseg *s)
 {
     bool next = s->want_next != 0 && s->st.next != s->want_next;
+    bool seal = s->want_seal && s->st.state != SEG_SEALED;
 
     assert(list_linked(&s->in_todo));
     if (!seg_reachable(s))
@@ -134,7 +135,9 @@ void seg_reconcile(struct mng *m, struct mseg *s)
         order_open(m, s);
     else if (s->want_remove)
         order_remove(m, s);
-    else if (s->want_seal && s->st.state != SEG_SEALED)
+    else if (seal && s->st.shut)
+        return; /* the node has noted that, and seals it when it can write */
+    else if (seal)
         order_seal(m, s);
     else if (next && s->st.state == SEG_SEALED)
         order_seal(m, s); /* "sealed" may be said again, with the successor */

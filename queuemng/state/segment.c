@@ -71,8 +71,10 @@ bool seg_is_recovering(const struct mseg *s)
 
 bool seg_dry(const struct mseg *s)
 {
-    return seg_is_reported(s) && !seg_is_recovering(s) && !seg_is_uncertain(s) &&
-           s->st.state == SEG_SEALED && s->st.waiting == 0 && s->st.returning == 0;
+    bool closed = s->st.state == SEG_SEALED || (s->st.shut && s->state == SEG_SEALED);
+
+    return seg_is_reported(s) && !seg_is_recovering(s) && !seg_is_uncertain(s) && closed &&
+           s->st.waiting == 0 && s->st.returning == 0;
 }
 
 uint64_t seg_bound(const struct mseg *s)

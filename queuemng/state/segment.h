@@ -145,7 +145,8 @@ bool seg_in_unknown_move(const struct mseg *s);
 bool seg_is_uncertain(const struct mseg *s);
 /* Not all of its people are known to be in it: lost, or being rebuilt. */
 bool seg_is_recovering(const struct mseg *s);
-/* Certainly nobody in it will be popped any more. */
+/* Certainly nobody in it will be popped any more: it is empty, and sealed, or closed to joins by its node's
+ * word and by the map. */
 bool seg_dry(const struct mseg *s);
 /* At most so many people stand in it: what is behind it is at least that near. */
 uint64_t seg_bound(const struct mseg *s);

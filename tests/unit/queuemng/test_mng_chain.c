@@ -2,6 +2,7 @@
 #include "tests/lib/mngmade.h"
 
 #include "queuemng/chain/chain.h"
+#include "queuemng/chain/reconcile.h"
 #include "queuemng/core/segment_nodes.h"
 
 static struct made w;
@@ -230,6 +231,13 @@ Test(mng_chain, where_the_journal_cannot_be_written_people_join_elsewhere)
     lane_plan(w.m, w.l);
     cr_expect(s->state == SEG_SEALED && w.q->put_chain, "a later manager does not open it again");
     cr_expect_eq(s->st.state, SEG_OPEN, "its people, and those behind, are counted as before");
+    made_step(&w, w.m->now_ms + MNG_AGAIN_MS);
+    seg_reconcile(w.m, s);
+    cr_expect_null(made_sent(&w, MSG_SEG_SEAL, NULL), "thousands of them each second would tell it nothing new");
+    s->st.shut = false;
+    seg_reconcile(w.m, s);
+    cr_expect_not_null(made_sent(&w, MSG_SEG_SEAL, NULL), "it was killed, and has forgotten");
+    s->st.shut = true;
     node_holds(n, false);
     cr_expect(s->state == SEG_SEALED && s->want_seal, "it is told when it can write");
     cr_expect_eq(w.l->segs.n, 2);

@@ -56,6 +56,19 @@ Test(mng_release, an_open_empty_one_is_asked_before_people_behind_it)
     cr_assert_eq(ask(3), x->id);
 }
 
+/* Its node cannot write: it answered each release with busy, and nobody behind it was let in. */
+Test(mng_release, an_empty_one_that_is_closed_to_joins_holds_up_nobody)
+{
+    struct mseg *x = made_open(&w, a, 0, 0), *y = made_open(&w, b, 10, 10);
+
+    x->state = SEG_SEALED;
+    x->want_seal = true;
+    cr_assert_eq(ask(3), x->id, "somebody may have joined since");
+    w.l->pop.busy = false;
+    x->st.shut = true;
+    cr_assert_eq(ask(3), y->id);
+}
+
 Test(mng_release, an_unreachable_head_is_waited_for_and_then_passed_over)
 {
     struct mseg *y;

@@ -83,6 +83,15 @@ Test(mng_segment, only_a_sealed_reported_empty_one_is_dry)
     s.st.move = 0;
     s.phase = SEG_STORED;
     cr_assert_not(seg_dry(&s));
+    s.phase = SEG_REPORTED;
+    s.st.state = SEG_OPEN;
+    cr_assert_not(seg_dry(&s));
+    s.st.shut = true;
+    cr_assert_not(seg_dry(&s), "the map calls it open yet");
+    s.state = SEG_SEALED;
+    cr_assert(seg_dry(&s), "its node cannot write, and takes no join before it seals it");
+    s.st.waiting = 1;
+    cr_assert_not(seg_dry(&s));
 }
 
 Test(mng_segment, a_report_that_comes_after_the_loss_counts_for_nothing)

@@ -421,10 +421,30 @@ static int later_first(const void *a, const void *b)
     return ((*x)->at_ms < (*y)->at_ms) - ((*x)->at_ms > (*y)->at_ms);
 }
 
+/* Counts routers that came so lately that they may have the place of one that went at since_ms or later. As many
+ * of them as left in good order in that time have the places of these (a rolling replacement). */
+static size_t followers(const struct loads *l, msec_t now_ms, msec_t since_ms)
+{
+    size_t came = 0, left = 0;
+    uint64_t key, val;
+
+    for (size_t i = 0; (i = map_next(&l->by_name, i, &key, &val)) != 0;) {
+        const struct load_seen *x = (const struct load_seen *)(uintptr_t)val;
+
+        if (x->role != RPC_ROUTER)
+            continue;
+        if (x->load.leaves)
+            left += x->at_ms + ROUTER_FOLLOWED_MS > since_ms;
+        else
+            came += now_ms - x->at_ms < LOAD_STALE_MS && x->since_ms + ROUTER_FOLLOWED_MS > since_ms;
+    }
+    return came > left ? came - left : 0;
+}
+
 size_t loads_routers_missed(const struct loads *l, msec_t now_ms, const struct load_seen *v[ROUTERS_MISSED_MAX])
 {
     msec_t first_gone_ms = now_ms;
-    size_t n = 0, gone = 0, came = 0;
+    size_t n = 0, gone = 0, came;
     uint64_t key, val;
 
     for (size_t i = 0; (i = map_next(&l->by_name, i, &key, &val)) != 0;) {
@@ -437,12 +457,7 @@ size_t loads_routers_missed(const struct loads *l, msec_t now_ms, const struct l
             first_gone_ms = x->at_ms < first_gone_ms ? x->at_ms : first_gone_ms;
         }
     }
-    for (size_t i = 0; (i = map_next(&l->by_name, i, &key, &val)) != 0;) {
-        const struct load_seen *x = (const struct load_seen *)(uintptr_t)val;
-
-        came += x->role == RPC_ROUTER && now_ms - x->at_ms < LOAD_STALE_MS &&
-                x->since_ms + ROUTER_FOLLOWED_MS > first_gone_ms;
-    }
+    came = followers(l, now_ms, first_gone_ms);
     qsort(v, n, sizeof(v[0]), later_first);
     return gone <= came ? 0 : gone - came < n ? gone - came : n;
 }

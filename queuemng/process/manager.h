@@ -77,8 +77,8 @@ size_t loads_clocks_off(const struct loads *l, msec_t now_ms);
 /* NULL: it has said nothing lately. */
 const struct load_seen *loads_of(const struct loads *l, enum rpc_role role, const char *name,
                                  msec_t now_ms);
-/* Routers that are gone without having said that they leave, and whose place no new one has taken (a rolling replacement may give new names):
- * those that went last, the latest first; returns how many. */
+/* Routers that are gone without having said that they leave, and whose place no new one has taken (a rolling
+ * replacement may give new names): those that went last, the latest first; returns how many. */
 size_t loads_routers_missed(const struct loads *l, msec_t now_ms, const struct load_seen *v[ROUTERS_MISSED_MAX]);
 /* Drops stale ones. */
 void loads_tidy(struct loads *l, msec_t now_ms);

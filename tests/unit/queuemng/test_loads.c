@@ -104,6 +104,34 @@ Test(loads, a_router_that_said_that_it_leaves_is_not_missed)
     loads_fini(&l);
 }
 
+/* A rolling replacement gives new names; each new router has the place of one that left. */
+Test(loads, a_router_that_is_gone_is_missed_whoever_follows_those_that_leave)
+{
+    struct msg_load m = { .version = "", .warning = "" }, last = { .version = "", .warning = "", .leaves = true };
+    const struct load_seen *v[ROUTERS_MISSED_MAX];
+    struct loads l;
+
+    loads_init(&l);
+    for (msec_t at = 1000; at <= 50000; at += 7000) {
+        loads_note(&l, RPC_ROUTER, "r0", at, 0, &m);
+        loads_note(&l, RPC_ROUTER, "r1", at, 0, &m);
+    }
+    loads_note(&l, RPC_ROUTER, "r0", 51000, 0, &last);
+    loads_note(&l, RPC_ROUTER, "n0", 52000, 0, &m);
+    cr_expect_eq(missed(&l, 52000), 0);
+    loads_note(&l, RPC_ROUTER, "n0", 65000, 0, &m);
+    cr_assert_eq(loads_routers_missed(&l, 65000, v), 1);
+    cr_expect_str_eq(v[0]->name, "r1", "n0 has the place of r0");
+    loads_note(&l, RPC_ROUTER, "n1", 66000, 0, &m);
+    cr_expect_eq(missed(&l, 66000), 0);
+    loads_note(&l, RPC_ROUTER, "n0", 690000, 0, &m);
+    loads_note(&l, RPC_ROUTER, "n1", 701000, 0, &m);
+    cr_expect_eq(missed(&l, 701000), 1);
+    loads_note(&l, RPC_ROUTER, "n2", 701000, 0, &m);
+    cr_expect_eq(missed(&l, 701000), 0, "the one that left long before has no part in it");
+    loads_fini(&l);
+}
+
 /* A manager that had stood by told of routers as gone that were with the other one, and took all that came back
  * for followers. */
 Test(loads, a_term_begins_with_no_router_gone_and_none_new)

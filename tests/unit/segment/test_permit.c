@@ -124,6 +124,22 @@ Test(permit, an_unanswered_check_is_repeated)
     cr_expect_eq(join(1, 4), APPEND_EXISTING);
 }
 
+/* The member has granted it, and the word was lost; whoever asked does not come again. */
+Test(permit, a_grant_that_was_not_heard_of_hinders_nobody_for_ever)
+{
+    msec_t waited = 0;
+
+    cr_assert_eq(join(0, 2), APPEND_BUSY);
+    r->lose_at = r->copies + 2;
+    rig_run(r, 100);
+    r->lose_at = 0;
+    cr_assert_eq(r->t[0]->dir.asked.n, 1);
+    cr_assert_eq(join(1, 4), APPEND_BUSY, "granted to the other node");
+    for (; !has_place(join(1, 4)) && waited <= 3 * DIR_ANSWER_MS; waited += 100)
+        rig_run(r, 100);
+    cr_expect_leq(waited, DIR_ANSWER_MS + 1000);
+}
+
 /* ---- a join that replaces a ticket ---------------------------------------------------------- */
 
 static uint64_t hash_of(const char *subject) /* as rig_join_as() */

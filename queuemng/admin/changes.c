@@ -48,8 +48,12 @@ static void on_task_node(void *ctx, const void *view)
     const struct mng_task_node_view *n = view;
     struct node_ask *a = ctx;
 
-    if (a->j == NULL && strcmp(n->name, a->name) == 0)
+    if (strcmp(n->name, a->name) != 0)
+        return;
+    if (a->j == NULL)
         a->j = json_pack("{s:b}", "draining", n->draining);
+    else /* a segment node has the same name: the order is for both */
+        (void)json_object_set_new(a->j, "task_node_draining", json_boolean(n->draining));
 }
 
 /* The part of the path behind `prefix`, up to the next of `end`; false: it has none. */

@@ -167,6 +167,22 @@ Test(audit, a_call_that_changes_nothing_is_no_change)
     end(&g);
 }
 
+/* A segment node and a task node of one name are drained by one order. */
+Test(audit, a_drain_that_changes_one_of_two_nodes_is_noted)
+{
+    struct rig g;
+
+    begin(&g, "[]");
+    mng_peer_up(g.s->mng, ev_now(g.ev), 71, RPC_SEGMENT, "n1", 7, mng_service_step(g.s));
+    cr_assert_eq(ask(&g, "POST", "/v1/admin/nodes/n1/drain", ""), 200);
+    cr_assert_eq(ask(&g, "POST", "/v1/admin/nodes/n1/drain", ""), 200);
+    cr_expect_eq(noted(&g), 1);
+    mng_peer_up(g.s->mng, ev_now(g.ev), 72, RPC_TASK, "n1", 8, mng_service_step(g.s));
+    cr_assert_eq(ask(&g, "POST", "/v1/admin/nodes/n1/drain", ""), 200);
+    cr_expect_eq(noted(&g), 2);
+    end(&g);
+}
+
 /* The log of changes cannot be written: the pause is done, and everybody is told. */
 Test(audit, a_full_disk_takes_no_button_away)
 {

@@ -323,6 +323,7 @@ static void join_bare(struct flow *f, struct routes *r, msec_t now_ms)
 {
     assert(f->keyed && !f->bare); /* only a key may be left out, and once */
     f->bare = true;
+    f->named = false; /* what it gets nothing finds */
     f->todo = FLOW_WAIT_MAP;
     flow_ask_tail(f, r, now_ms);
 }
@@ -346,7 +347,7 @@ static __attribute__((noinline)) bool ask_whose(struct flow *f, struct routes *r
     f->found_client = (uint8_t)f->token.client;
     f->token.client = f->join_client;
     flow_ask(f, o.seg, o.seg, o.node, now_ms);
-    f->whose = f->todo == FLOW_ASK && f->token.device == 0;
+    f->whose = f->todo == FLOW_ASK;
     return true;
 }
 
@@ -364,6 +365,8 @@ static __attribute__((noinline)) bool whose_ans(struct flow *f, struct routes *r
                                                 msec_t now_ms)
 {
     f->whose = false;
+    if (f->token.device != 0)
+        return false;
     if (a->state == APPEND_EXISTING && a->counted == APPEND_COUNTED && a->position > 1) {
         joined(f, a); /* waits for sure: 1 says nothing */
         f->no_place = NO_PLACE_NONE;
@@ -422,7 +425,8 @@ void flow_append_ans(struct flow *f, struct routes *r, const struct append_ans *
     case APPEND_BUSY:
         if (a->poll_after_ms == 0)
             flow_end(f, FLOW_UNAVAIL);
-        else if (f->keyed && !f->bare && !f->lost && now_ms >= f->deadline_ms - FLOW_TIMEOUT_MS + FLOW_KEY_MS)
+        else if (f->keyed && !f->bare && !f->lost && !whose &&
+                 now_ms >= f->deadline_ms - FLOW_TIMEOUT_MS + FLOW_KEY_MS)
             join_bare(f, r, now_ms);
         else
             flow_pause(f, now_ms + a->poll_after_ms, now_ms, FLOW_UNAVAIL);
@@ -525,11 +529,17 @@ void flow_contact_ans(struct flow *f, struct routes *r, const struct contact_ans
     }
 }
 
+/* Is the node of a ticket that was found asked to count this join? Of a device: to know it. */
+static bool is_counted_there(const struct flow *f)
+{
+    return f->whose && f->token.device == 0;
+}
+
 static void unanswered(struct flow *f, msec_t now_ms)
 {
     if (f->hold_ms != 0)
         flow_end(f, FLOW_OK);
-    else if (f->asks == FLOW_JOIN && !f->named && !f->whose)
+    else if (f->asks == FLOW_JOIN && !f->named && !is_counted_there(f))
         flow_end(f, FLOW_UNAVAIL);
     else
         flow_wait_map(f, now_ms); /* a ticket that was found is found anew, and counted then */
@@ -549,7 +559,7 @@ void flow_unreached(struct flow *f, msec_t now_ms)
 {
     if (f->todo != FLOW_ASK)
         return;
-    if (f->asks == FLOW_JOIN && !f->lost && !f->whose)
+    if (f->asks == FLOW_JOIN && !f->lost && !is_counted_there(f))
         flow_end(f, FLOW_UNAVAIL);
     else
         unanswered(f, now_ms);

@@ -146,6 +146,24 @@ Test(flow, the_owner_of_a_live_ticket_is_asked_after_many_asks)
     cr_expect(f.asks == FLOW_JOIN, "the tail is sealed, not the ticket's segment");
 }
 
+/* It would get a second place, though the first one is known: that node is busy while it moves the segment. */
+Test(flow, a_join_whose_key_has_a_ticket_does_not_go_without_it)
+{
+    struct append_ans a = { .state = APPEND_EXISTING, .seg = 9, .number = 1 },
+                      busy = { .state = APPEND_BUSY, .poll_after_ms = 20 };
+    struct flow f = join(0);
+    unsigned n = 0;
+
+    f.keyed = true;
+    for (msec_t now = 0; f.todo != FLOW_DONE; now = f.wake_ms) {
+        flow_retry(&f, r, now);
+        for (; f.todo == FLOW_ASK; n++)
+            flow_append_ans(&f, r, f.node == 2 ? &a : &busy, now);
+    }
+    cr_expect(IS_DONE(f, FLOW_UNAVAIL) && !f.bare);
+    cr_expect_gt(n, 2 * FLOW_KEY_MS / 20);
+}
+
 /* The ticket has ended since, and its segment takes joins. */
 Test(flow, a_place_may_be_got_where_the_ticket_was)
 {
@@ -174,6 +192,19 @@ Test(flow, a_join_of_a_device_asks_the_node_that_has_its_ticket)
     flow_place_ans(&f, r, &p, 3);
     cr_expect(IS_DONE(f, FLOW_EXISTING) && f.alien);
     cr_expect(f.token.device == 77 && f.token.number == 1);
+}
+
+Test(flow, a_join_of_a_device_is_not_asked_in_circles)
+{
+    struct append_ans at_1 = { .state = APPEND_EXISTING, .seg = 9, .number = 1 },
+                      at_2 = { .state = APPEND_EXISTING, .seg = 12, .number = 1 };
+    struct flow f = join(0);
+    unsigned n = 0;
+
+    f.token.device = 77;
+    for (; f.todo == FLOW_ASK && n < 100; n++)
+        flow_append_ans(&f, r, f.node == 1 ? &at_2 : &at_1, 1);
+    cr_expect(n < 20 && f.todo == FLOW_WAIT_MAP, "%u", n);
 }
 
 Test(flow, an_ended_ticket_is_joined_anew)
@@ -241,6 +272,19 @@ Test(flow, a_join_with_only_a_key_may_lose_it)
     cr_assert(ASKS(f, 2, 12));
     flow_append_ans(&f, r, &ok, now);
     cr_expect(IS_DONE(f, FLOW_OK));
+}
+
+/* Likewise in a group, where a key counts as a name. What it may have got without it nothing would find. */
+Test(flow, a_join_without_its_key_is_not_sent_again_behind_a_link_that_ended)
+{
+    struct flow f = join(0);
+    struct append_ans busy = { .state = APPEND_BUSY, .poll_after_ms = 5 };
+
+    f.keyed = f.named = true;
+    flow_append_ans(&f, r, &busy, FLOW_KEY_MS);
+    cr_assert(ASKS(f, 2, 12) && f.bare);
+    flow_lost(&f, FLOW_KEY_MS + 1);
+    cr_expect(IS_DONE(f, FLOW_UNAVAIL));
 }
 
 Test(flow, sealed_goes_to_the_successor_for_everybody)

@@ -259,10 +259,10 @@ static msec_t wake_due(struct router *r, msec_t now)
 
 static void given_back(struct router *r, struct rflow *rf);
 
-/* NULL: no memory. */
+/* NULL: no memory, or too many: requests have the rest. */
 static struct rflow *late_new(struct router *r, msec_t until_ms)
 {
-    struct rflow *rf = rflow_new(r, NULL, given_back, NULL);
+    struct rflow *rf = r->n_late < RFLOW_LATE_MAX ? rflow_new(r, NULL, given_back, NULL) : NULL;
 
     if (rf == NULL)
         return NULL;
@@ -320,9 +320,9 @@ static void outlive(struct router *r, struct rflow *rf)
 {
     struct rflow *late = late_new(r, ev_now(r->ev) + LATE_MS);
 
-    *rf->slot = late; /* NULL: its answer will find nobody */
-    rf->outlived = late != NULL;
-    if (late == NULL)
+    *rf->slot = late;
+    rf->outlived = true; /* said again it would count twice */
+    if (late == NULL)    /* its answer will find nobody */
         return;
     late->slot = rf->slot;
     late->flow = rf->flow;

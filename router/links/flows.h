@@ -24,6 +24,8 @@ struct rflow;
 /* Makes the answer of how a flow has ended, in r->ans. Set by the caller that starts the flow. */
 typedef void (*rflow_done)(struct router *r, struct rflow *rf);
 
+#define RFLOW_LATE_MAX 65536 /* at a time; further places are left to their idle times */
+
 struct rflow { /* pooled: a poll allocates nothing */
     enum waiter waits; /* WAITS_FLOW, as long as its memory is there */
     struct flow flow;
@@ -40,7 +42,7 @@ struct rflow { /* pooled: a poll allocates nothing */
     enum { RFLOW_CALL, RFLOW_LOOKS, RFLOW_WATCHED, RFLOW_PLACE, RFLOW_LATE } as; /* LOOKS: for somebody who listens:
                               * no request; WATCHED: a join where suspects are looked for; PLACE: one of several
                               * joins, or its place is given back; LATE: likewise, behind the answer */
-    bool outlived; /* PLACE: a LATE one has its ask, and waits for the answer */
+    bool outlived; /* PLACE: its ask is on its way: a LATE one waits for the answer, or nobody */
     msec_t late_until_ms; /* LATE: then its place is left to its idle time */
     struct places_call *places; /* ref: place `place` of these asks; set by whoever made them */
     uint8_t place;
@@ -77,7 +79,7 @@ void rflow_begin(struct router *r, struct rflow *rf);
 void rflow_step(struct router *r, struct rflow *rf);
 void rflow_client_gone(struct rflow *rf);
 /* The place of a join that comes to nothing is given back, for half a minute. bare: it has no name. again: a link
- * ended under that. Without memory the place times out. */
+ * ended under that. Without memory, or beyond RFLOW_LATE_MAX, the place times out. */
 void rflow_give_back(struct router *r, const struct token *t, bool bare, bool again);
 /* The answer to a LATE join's ask: it leaves what it got, or ends. Then rflow_step(). */
 void rflow_came_late(struct router *r, struct rflow *rf, const struct append_ans *a);

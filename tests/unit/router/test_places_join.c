@@ -133,6 +133,21 @@ Test(places_join, it_is_answered_in_the_time_of_a_request_and_goes_on_giving_bac
     cr_expect_eq(w.heir, DROP_UNLESS_FOUND, "the node may have heard the first");
 }
 
+/* Others' requests need flows, too. */
+Test(places_join, only_so_many_places_are_given_back_behind_answers)
+{
+    w.mute = 4;
+    w.r->n_late = RFLOW_LATE_MAX;
+    cr_expect_eq(call_with("POST", "/v1/places", JSON, BODY), 503);
+    UNTIL(w.drops == 1);
+    cr_expect_eq(w.r->n_late, RFLOW_LATE_MAX);
+    say_one_late();
+    w.r->n_late = 0;
+    cr_expect_eq(call_with("POST", "/v1/places", JSON, BODY), 201, "%s", got);
+    cr_expect_eq(w.drops, 1, "its answer found nobody");
+    UNTIL(is_quiet());
+}
+
 /* It comes back. */
 Test(places_join, a_place_whose_node_is_away_is_given_back_later)
 {

@@ -323,7 +323,7 @@ static void join_bare(struct flow *f, struct routes *r, msec_t now_ms)
 {
     assert(f->keyed && !f->bare); /* only a key may be left out, and once */
     f->bare = true;
-    f->named = false; /* what it gets nothing finds */
+    f->named = false; /* nothing finds what it gets */
     f->todo = FLOW_WAIT_MAP;
     flow_ask_tail(f, r, now_ms);
 }

@@ -322,7 +322,7 @@ static void outlive(struct router *r, struct rflow *rf)
 
     *rf->slot = late;
     rf->outlived = true; /* said again it would count twice */
-    if (late == NULL)    /* its answer will find nobody */
+    if (late == NULL)    /* drop its answer */
         return;
     late->slot = rf->slot;
     late->flow = rf->flow;

@@ -104,6 +104,7 @@ void leaves_again(struct leaves *l, const struct token *t)
 /* ---- copies of lines ---- */
 
 #define WORD_MS 2500 /* the manager says each second which nodes it does not reach */
+#define WORDS_MS 100 /* words that it said while we stood still come at once */
 #define PASSED_OVER_MS 5000 /* skip_after of the manager, by default */
 #define SOON_MS 1000 /* without a place: told so long, to twice that */
 
@@ -195,10 +196,13 @@ static bool word_of(struct stream *st, node_no node, const struct msg_stats *m, 
 bool replicas_reach(struct replicas *r, const struct msg_stats *m, msec_t now_ms)
 {
     uint64_t node, val;
-    bool news = false, late = now_ms >= r->word_until_ms;
+    bool news = false, late;
 
     if (!m->reach)
         return false;
+    if (now_ms >= r->word_until_ms)
+        r->late_until_ms = now_ms + WORDS_MS;
+    late = now_ms < r->late_until_ms;
     r->word_until_ms = now_ms + WORD_MS;
     for (size_t i = 0; (i = map_next(&r->streams, i, &node, &val)) != 0;)
         if (word_of((struct stream *)(uintptr_t)val, (node_no)node, m, late, now_ms))

@@ -106,6 +106,7 @@ struct replicas {
     msec_t fresh_ms;    /* beyond the way; 0: everything is asked */
     msec_t keep_ms;     /* at most REPLICA_KEEP_MS; 0: who cannot be asked is not answered for */
     msec_t word_until_ms; /* until then counts what the manager said of nodes */
+    msec_t late_until_ms; /* words until then waited with one that came late */
     uint64_t polls[REPLICA_NBY];
 };
 

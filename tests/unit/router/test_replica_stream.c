@@ -278,6 +278,19 @@ Test(replica_kept, but_not_by_a_word_that_says_late_that_it_is_back, .init = beg
     cr_expect(asks(BY_ASKING_STALE, 3, 7601), "it told others newer things meanwhile");
 }
 
+/* They were said one after the other, and come together. */
+Test(replica_kept, nor_by_one_that_comes_right_behind_a_late_one, .init = begin, .fini = end)
+{
+    node_is_killed();
+    word(5100, 4990);
+    word(9000, 4990);
+    word(9001, 0);
+    cr_expect(asks(BY_ASKING_STALE, 3, 9002), "it may be back for seconds");
+    word(9900, 4990);
+    word(10000, 0);
+    cr_expect(tells(BY_LAST_KNOWN, 3, 10001), "these were in time");
+}
+
 /* A link that is lost after the stamp of last_ms. */
 static void link_of(msec_t way_ms, msec_t from_ms, msec_t last_ms)
 {

@@ -41,13 +41,14 @@ static void add(const struct group_counts *c)
     sum.killed += c->killed;
 }
 
-static void one(const struct sim_faults *f, uint64_t seed)
+static void one(const struct sim_faults *f, uint64_t seed, uint32_t portion)
 {
     struct sim_opts o = opts(seed);
     struct group_counts c;
     struct sim *s;
 
     o.faults = *f;
+    o.portion = portion;
     s = sim_new(&o);
     sim_join_groups(s, 120, 0.4, 30000);
     sim_run(s, 35000);
@@ -65,9 +66,9 @@ static void one(const struct sim_faults *f, uint64_t seed)
 static void storm(struct sim_faults f, const uint64_t *kept)
 {
     for (uint64_t seed = 1; seed <= SEEDS; seed++)
-        one(&f, seed);
+        one(&f, seed, sim_portion(seed));
     for (; *kept != 0; kept++)
-        one(&f, *kept);
+        one(&f, *kept, 0);
     printf("groups: %u joined, %u in vain, %u turns, %u places given back, %u behind the answer, %u calls killed; "
            "%u of %u left\n",
            sum.joined, sum.failed, sum.turns, sum.given_back, sum.late, sum.killed, left_over, tickets);

@@ -1,6 +1,7 @@
 /* test_mng_chain.c: the plan of one lane: places ahead, sealing, opening, removing. */
 #include "tests/lib/mngmade.h"
 
+#include "queuemng/state/marks.h"
 #include "queuemng/chain/chain.h"
 #include "queuemng/chain/reconcile.h"
 #include "queuemng/core/segment_nodes.h"
@@ -261,6 +262,16 @@ Test(mng_chain, where_no_journal_can_be_written_the_tail_stays)
     cr_expect_eq(w.l->segs.n, 2);
 }
 
+Test(mng_chain, an_absorbed_segment_is_found_where_its_people_are)
+{
+    struct mseg *s = made_sealed(&w, made_node(&w, "a"), 100, 10);
+
+    cr_assert_eq(alias_add(w.l, (struct malias){ .from = s->id + 70, .to = s->id }), 0);
+    cr_expect_eq(lane_of(w.m, s->id + 70), w.l);
+    cr_expect_eq(seg_resolve(w.m, s->id + 70), s);
+    cr_expect_null(seg_resolve(w.m, s->id + 71));
+}
+
 Test(mng_chain, a_closed_queue_opens_no_tail)
 {
     made_node(&w, "a");
@@ -318,4 +329,29 @@ Test(mng_chain, a_queue_is_full_at_max_waiting)
     s->st.waiting = 10;
     lane_plan(w.m, w.l);
     cr_assert(w.q->full);
+}
+
+/* A segment that is lost later is told of no release of which neither says anything. */
+Test(mng_chain, how_far_it_was_released_is_stored_before_its_rows_go)
+{
+    const msec_t month = 30ll * 86400 * 1000;
+    struct mseg *s = made_sealed(&w, made_node(&w, "a"), 100, 90);
+    struct mark_row r = { .seg = s->id, .from = 0, .end = 10, .at_ms = w.m->wall_ms };
+    unsigned chain = 0, gone = 0;
+
+    cr_assert(marks_grant(w.m, w.l, &r));
+    marks_flush(w.m, w.l);
+    w.q->put_marks = false;
+    w.m->wall_ms += month;
+    made_step(&w, MADE_NOW + month);
+    marks_prune(w.m, w.l);
+    for (unsigned i = 0; i < w.out.n; i++) {
+        const struct mng_act *x = &w.out.act[i];
+
+        if (x->kind == MNG_PUT && strncmp(x->key, "chain/", 6) == 0)
+            chain = i + 1;
+        if (x->kind == MNG_DEL && strncmp(x->key, "mark/", 5) == 0)
+            gone = i + 1;
+    }
+    cr_expect(chain > 0 && chain < gone, "%u, %u", chain, gone);
 }

@@ -69,6 +69,23 @@ Test(mng_move, nothing_is_merged_into_a_node_whose_disk_has_no_room)
     cr_assert_eq(w.m->moves.n, 1);
 }
 
+/* It has sent all, and waits for us alone. */
+Test(mng_move, a_source_whose_target_gave_up_unheard_is_no_progress)
+{
+    msec_t was;
+
+    go_to(MOVE_COPY);
+    x->st.move = only()->id;
+    made_step(&w, MADE_NOW + 1000);
+    report(b, MOVE_SIDE_OUT, MOVE_COPYING);
+    was = only()->progress_ms;
+    cr_assert_eq(was, MADE_NOW + 1000);
+    x->st.move = 0;
+    made_step(&w, MADE_NOW + 2000);
+    report(b, MOVE_SIDE_OUT, MOVE_COPYING);
+    cr_expect_eq(only()->progress_ms, was);
+}
+
 Test(mng_move, an_open_segment_is_not_moved)
 {
     y->state = y->st.state = SEG_OPEN;

@@ -137,7 +137,7 @@ Test(mng_rebuild, a_clock_jump_forgets_no_release)
     cr_assert(r->ticket[0].admitted);
     mr_order(r, MNG_PAUSE);
     r->wall += 86400000;
-    mr_run(r, 5000);
+    mr_run(r, 30000); /* it is believed by then */
     r->wall -= 86400000;
     for (int i = 0; i < MR_NODES; i++)
         mr_lose(r, i);

@@ -45,24 +45,25 @@ Test(shadow, nobody_waits_in_a_new_one)
 /* A rush that fills the buckets many times over, let out at a steady rate. */
 Test(shadow, waits_are_those_of_a_list_and_never_too_short)
 {
+    enum { RUSH_MS = 200000, WAIT_MS = 400000 }; /* WAIT_MS: the longest, about */
     msec_t longest = 0, now;
 
     for (now = 100; now < 600000; now += 100) {
-        if (now < 60000)
-            come(50 + (unsigned)(now / 100 % 37), now);
+        if (now < RUSH_MS)
+            come(10 + (unsigned)(now / 100 % 37), now);
         if (list.end > list.from)
             longest = ms_max(longest, go(10 < list.end - list.from ? 10 : list.end - list.from, now));
         msec_t wait = list.from < list.end ? now - list.came[list.from] : 0;
 
         cr_assert_eq(shadow_waiting(&s), list.end - list.from);
         cr_assert_geq(shadow_wait_ms(&s, now), wait);
-        cr_assert(shadow_wait_ms(&s, now) <= wait + 2 * 60000 / SHADOW_BUCKETS + 200,
+        cr_assert(shadow_wait_ms(&s, now) <= wait + 2 * WAIT_MS / SHADOW_BUCKETS + 200,
                   "at %lld: %lld, not %lld", (long long)now, (long long)shadow_wait_ms(&s, now), (long long)wait);
     }
     cr_expect_eq(s.came, list.end);
     cr_expect_eq(s.went, list.from);
     cr_expect_geq(s.longest_ms, longest);
-    cr_expect_leq(s.longest_ms, longest + 2 * 60000 / SHADOW_BUCKETS + 200);
+    cr_expect_leq(s.longest_ms, longest + 2 * WAIT_MS / SHADOW_BUCKETS + 200);
     cr_expect(s.would_wait > list.from * 0.9);
 }
 
@@ -161,6 +162,11 @@ Test(shadow, by_slots)
     x = shadow_of(r);
     cr_expect_eq(x.v.joined, 100);
     cr_expect(x.v.waiting >= 68 && x.v.waiting <= 72, "%u wait in it", (unsigned)x.v.waiting);
+    for (uint32_t i = 0; i < 10; i++)
+        mr_leave(r, i);
+    play(r, 6);
+    x = shadow_of(r);
+    cr_expect(x.v.waiting >= 58 && x.v.waiting <= 62, "%u wait in it", (unsigned)x.v.waiting);
     mr_free(r);
 }
 

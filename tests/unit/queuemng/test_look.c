@@ -1,5 +1,4 @@
-/* test_look.c: what the dashboard is fed from: the ring of events, the history of figures,
- * the log of operators' changes on a disk that fails. */
+/* test_look.c: what the dashboard is fed from: the ring of events, the history of figures, also by point. */
 #include "tests/lib/criterion.h"
 #include <fcntl.h>
 #include <math.h>

@@ -71,7 +71,7 @@ Test(bypass, path_rules_cover_subpaths)
         "/staticx", "/", "", "static/x", "/Static/x", "/static/../checkout",
         "/static/..", "/static/./x", "/static//x", "//static/x", "/static/%2e%2e/checkout",
         "/static/.%2e/checkout", "/static/%2E/x", "/static%2f..%2fcheckout",
-        "/static/..%2fcheckout", "/static\\..\\checkout", "/static/%5c../x",
+        "/static/..%2fcheckout", "/static\\..\\checkout", "/static/%5c../x", "/static/a%2fb",
         "/static/..;/checkout", "/static;x/y", "/static/%252e%252e/checkout", "/static/%",
         "/static/%2", "/static/%zz", "/static/a%00", "/static/a b", "/static/a%0d%0ax",
         "/static/#/../x", "/static/%23", "/static/%3f", "/static/a%20b", "/x/../static/y",

@@ -76,6 +76,7 @@ Test(ticket_polls, whose_interval_falls_owes_no_more_than_that)
         cr_assert(polled(7, 1, 60000, 1000));
     cr_expect(polled(7, 1, 1000, 1000));
     cr_expect_leq(ticket_polls_over_ms(p, &t, 1000), 101);
+    cr_expect_gt(ticket_polls_over_ms(p, &t, 1000), 0, "all of the short one is used up");
     cr_expect(polled(7, 1, 1000, 2000));
 }
 

@@ -89,6 +89,16 @@ Test(schedule, nonsense_is_refused_by_name)
     cr_expect_eq(schedule_check(&d, &e), 0);
 }
 
+/* Each change is stored. */
+Test(schedule, a_moment_that_has_come_changes_nothing_any_more)
+{
+    set("2027-01-15T08:00:00Z", "2027-01-15T10:00:00Z", 30 * MIN);
+    for (int64_t ms = -60 * MIN; ms <= 180 * MIN; ms += 30 * MIN) {
+        (void)at(ms);
+        cr_expect_not(schedule_step(&s, &d, T0 + ms + 1, secret), "%lld", (long long)ms);
+    }
+}
+
 Test(schedule, without_times_a_queue_is_open)
 {
     set("", "", 30 * MIN);

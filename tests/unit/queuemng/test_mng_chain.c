@@ -262,6 +262,19 @@ Test(mng_chain, where_no_journal_can_be_written_the_tail_stays)
     cr_expect_eq(w.l->segs.n, 2);
 }
 
+Test(mng_chain, those_inside_are_news_also_when_nobody_waits)
+{
+    struct mseg *s = made_sealed(&w, made_node(&w, "a"), 100, 0);
+
+    lane_plan(w.m, w.l);
+    w.q->stats_dirty = false;
+    lane_plan(w.m, w.l);
+    cr_expect_not(w.q->stats_dirty);
+    s->st.active = 3;
+    lane_plan(w.m, w.l);
+    cr_expect(w.q->stats_dirty, "routers show it");
+}
+
 Test(mng_chain, an_absorbed_segment_is_found_where_its_people_are)
 {
     struct mseg *s = made_sealed(&w, made_node(&w, "a"), 100, 10);

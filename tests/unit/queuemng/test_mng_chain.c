@@ -275,6 +275,24 @@ Test(mng_chain, those_inside_are_news_also_when_nobody_waits)
     cr_expect(w.q->stats_dirty, "routers show it");
 }
 
+/* Those who come now stand behind all who came early. */
+Test(mng_chain, a_tail_of_early_ones_takes_nobody_behind_the_opening)
+{
+    struct mnode *n = made_node(&w, "a");
+    struct mseg *s = made_open(&w, n, 10, 10), *next;
+
+    s->pre.early = true;
+    w.q->def.state = DEF_OPEN;
+    lane_plan(w.m, w.l);
+    cr_assert_eq(w.l->segs.n, 2);
+    next = list_seg(list_last(&w.l->segs));
+    cr_expect_not(next->pre.early);
+    seg_set_phase(next, SEG_REPORTED);
+    next->st.state = SEG_OPEN;
+    lane_plan(w.m, w.l);
+    cr_expect(s->want_seal && s->want_next == next->id);
+}
+
 Test(mng_chain, an_absorbed_segment_is_found_where_its_people_are)
 {
     struct mseg *s = made_sealed(&w, made_node(&w, "a"), 100, 10);

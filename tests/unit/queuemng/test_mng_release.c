@@ -48,6 +48,20 @@ Test(mng_release, a_dry_segment_is_passed_over)
     cr_assert_eq(ask(3), y->id);
 }
 
+/* Also when the draw is ordered, and the node has not said that it is done. */
+Test(mng_release, nobody_is_asked_for_before_the_draw_is_done)
+{
+    struct mseg *x = made_sealed(&w, a, 100, 10);
+
+    made_sealed(&w, b, 100, 10);
+    x->pre.early = true;
+    cr_assert_eq(ask(3), 0);
+    x->pre.n = 10;
+    cr_assert_eq(ask(3), 0);
+    x->st.drawn = true;
+    cr_assert_eq(ask(3), x->id);
+}
+
 Test(mng_release, an_open_empty_one_is_asked_before_people_behind_it)
 {
     struct mseg *x = made_open(&w, a, 0, 0); /* somebody may have joined since */

@@ -33,6 +33,12 @@ static inline uint64_t u64_min(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* A portion has `most`, or fewer: limit; 0: there is none. */
+static inline uint32_t portion_of(uint32_t most, uint32_t limit)
+{
+    return limit == 0 ? most : u32_min(most, limit);
+}
+
 static inline uint64_t u64_max(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;

@@ -97,12 +97,6 @@ const char *xfer_out_ack(struct xfer_out *x, uint32_t seq)
 
 /* ---- one message of each phase; true: there is more of this phase ------------------ */
 
-/* Rows of a message that has room for `room`. */
-static uint32_t most(const struct xfer_out *x, uint32_t room)
-{
-    return x->portion == 0 || x->portion > room ? room : x->portion;
-}
-
 static void fill_block(struct copy_block *v, uint32_t index, const struct block *k,
                        uint8_t now, struct outbox *out)
 {
@@ -138,7 +132,7 @@ static bool send_blocks(struct xfer_out *x, const struct contents *b, uint8_t no
         out->failed = true;
         return false;
     }
-    for (; x->next_block < x->n_blocks && n < most(x, MSG_COPY_BLOCKS); x->next_block++)
+    for (; x->next_block < x->n_blocks && n < portion_of(MSG_COPY_BLOCKS, x->portion); x->next_block++)
         if (b->q.block[x->next_block] != NULL)
             fill_block(&v[n++], x->next_block, b->q.block[x->next_block], now, out);
     m->copy_chunk = (struct msg_copy_chunk) { x->move, ++x->seq, n, v };
@@ -159,7 +153,7 @@ static struct touch_entry touch(const struct contents *b, uint32_t slot, uint8_t
 static bool send_touches(struct xfer_out *x, const struct contents *b, uint8_t now,
                          struct outbox *out, peer_no peer)
 {
-    uint32_t words = x->n_blocks * BLOCK_WORDS, room = most(x, XFER_TOUCH_MAX), n = 0;
+    uint32_t words = x->n_blocks * BLOCK_WORDS, room = portion_of(XFER_TOUCH_MAX, x->portion), n = 0;
     struct touch_entry *v;
     struct msg *m;
 
@@ -223,7 +217,7 @@ static const struct session *next_session(struct xfer_out *x, const struct conte
 static bool send_sessions(struct xfer_out *x, const struct contents *b,
                           const struct xfer_time *tm, struct outbox *out, peer_no peer)
 {
-    uint32_t room = most(x, XFER_SESSION_MAX), n = 0;
+    uint32_t room = portion_of(XFER_SESSION_MAX, x->portion), n = 0;
     struct session_rec *v = rows(x, out, room, sizeof(*v));
     struct msg_copy_extra *e;
     const struct session *s;
@@ -281,7 +275,7 @@ static bool send_reloc(struct xfer_out *x, const struct contents *b, struct outb
 static bool send_subjects(struct xfer_out *x, const struct contents *b, struct outbox *out,
                           peer_no peer)
 {
-    uint32_t room = most(x, XFER_SUBJECT_MAX), n = 0;
+    uint32_t room = portion_of(XFER_SUBJECT_MAX, x->portion), n = 0;
     struct subject_rec *v = rows(x, out, room, sizeof(*v));
     const struct subject *s;
     struct msg_copy_extra *e;
@@ -311,7 +305,7 @@ static bool send_subjects(struct xfer_out *x, const struct contents *b, struct o
 static bool send_contacts(struct xfer_out *x, const struct contents *b, struct outbox *out,
                           peer_no peer)
 {
-    uint32_t room = most(x, XFER_CONTACT_MAX), n = 0;
+    uint32_t room = portion_of(XFER_CONTACT_MAX, x->portion), n = 0;
     struct contact_rec *v = rows(x, out, room, sizeof(*v));
     const struct contact *c;
     struct msg_copy_extra *e;
@@ -351,9 +345,9 @@ static void send_end(struct xfer_out *x, const struct contents *b, struct outbox
 /* Touches go out in rounds: what is touched during one round makes the next. */
 static bool may_fence(const struct xfer_out *x)
 {
-    uint32_t whole = x->n_blocks * BLOCK_SLOTS / most(x, XFER_TOUCH_MAX) + 1;
+    uint32_t whole = x->n_blocks * BLOCK_SLOTS / portion_of(XFER_TOUCH_MAX, x->portion) + 1;
 
-    return x->n_touched <= most(x, FENCE_AT) || x->rounds >= MAX_ROUNDS * whole;
+    return x->n_touched <= portion_of(FENCE_AT, x->portion) || x->rounds >= MAX_ROUNDS * whole;
 }
 
 static const char *fence(struct xfer_out *x, const struct contents *b)

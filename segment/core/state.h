@@ -378,12 +378,6 @@ struct segtab {
     uint32_t turn_peer; /* peer that was asked last to tell somebody */
 };
 
-/* Rows of a portion that has `most` of them. */
-static inline uint32_t segtab_portion(const struct segtab *t, uint32_t most)
-{
-    return t->o.portion == 0 || t->o.portion > most ? most : t->o.portion;
-}
-
 /* Loops; the current one may be removed and freed. */
 #define each_seg(t, g)       list_each_of(&(t)->segs, struct seg, node, g)
 #define each_active(t, g)    list_each_of(&(t)->active, struct seg, active, g)

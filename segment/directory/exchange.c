@@ -85,7 +85,7 @@ static void say_more(struct segtab *t, uint16_t i)
     struct dir_member *m = &t->dir.m[i];
     struct seg *g = m->at != 0 ? segtab_seg(t, m->at) : NULL;
     struct list_node *it = g != NULL ? &g->node : list_first(&t->segs);
-    uint32_t left = segtab_portion(t, DIR_CHUNK);
+    uint32_t left = portion_of(DIR_CHUNK, t->o.portion);
 
     if (m->at != 0 && g == NULL) {
         dir_say_begin(t, i);

@@ -217,7 +217,7 @@ static void send_rows(struct segtab *t, const struct dir_member *m, struct outbo
     for (uint32_t k = 0, n; k < m->n; k += n) {
         struct msg_dir *g = &outbox_add(out, m->to, MSG_DIR)->dir;
 
-        n = (uint32_t)u64_min(m->n - k, segtab_portion(t, MSG_DIR_ROWS_MAX));
+        n = (uint32_t)u64_min(m->n - k, portion_of(MSG_DIR_ROWS_MAX, t->o.portion));
         g->version = t->dir.version;
         g->v = arena_memdup(&out->mem, m->row + k, n * sizeof(*g->v));
         g->n = g->v != NULL ? n : 0;

@@ -22,7 +22,7 @@ void segtab_past(struct segtab *t, const struct queue *q, struct subjects *s, st
 {
     struct past *p;
 
-    if ((uint64_t)s->n + c->n <= segtab_portion(t, PAST_AT_ONCE))
+    if ((uint64_t)s->n + c->n <= portion_of(PAST_AT_ONCE, t->o.portion))
         return;
     p = calloc(1, sizeof(*p));
     if (p == NULL)
@@ -39,7 +39,7 @@ void segtab_past(struct segtab *t, const struct queue *q, struct subjects *s, st
 
 static bool end_some(struct past *p)
 {
-    uint32_t most = segtab_portion(p->tab, PAST_TICK);
+    uint32_t most = portion_of(PAST_TICK, p->tab->o.portion);
 
     return subjects_end(&p->subjects, &p->at_subject, most) || contacts_end(&p->contacts, &p->at_contact, most);
 }

@@ -109,7 +109,7 @@ void segtab_report_all(struct segtab *t, peer_no manager, struct outbox *out)
     t->told_epoch = t->epoch;
     t->told_to = manager;
     do {
-        uint32_t n = (uint32_t)u64_min(left, segtab_portion(t, MSG_STATUS_MAX));
+        uint32_t n = (uint32_t)u64_min(left, portion_of(MSG_STATUS_MAX, t->o.portion));
         struct msg_seg_status *m = new_frame(t, manager, &n, out);
 
         for (; m->n < n; m->n++, it = list_next(&t->segs, it)) {
@@ -164,7 +164,7 @@ void segtab_report_one(struct segtab *t, seg_id id, peer_no to, struct outbox *o
 
 static void report_dirty(struct segtab *t, struct outbox *out)
 {
-    uint32_t n = (uint32_t)u64_min(t->dirty.n, segtab_portion(t, MSG_STATUS_MAX));
+    uint32_t n = (uint32_t)u64_min(t->dirty.n, portion_of(MSG_STATUS_MAX, t->o.portion));
     struct msg_seg_status *m = new_frame(t, t->manager, &n, out);
 
     assert(t->manager != 0);

@@ -170,7 +170,7 @@ void let_in_say(struct segtab *t, struct peer *p, struct outbox *out)
     struct wants *w = &p->listener.wants;
     struct msg_let_in m = { 0 };
 
-    for (uint32_t i = w->n_due, said = 0, most = segtab_portion(t, SAID_MOST); i-- > 0 && said < most;) {
+    for (uint32_t i = w->n_due, said = 0, most = portion_of(SAID_MOST, t->o.portion); i-- > 0 && said < most;) {
         if (m.v == NULL && (m.v = arena_array(&out->mem, MSG_BATCH_MAX, sizeof(*m.v))) == NULL)
             return; /* routers look themselves */
         switch (say(t, &w->v[i], &m, &out->mem)) {

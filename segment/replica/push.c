@@ -348,7 +348,7 @@ static void begin_anew(struct segtab *t)
 
 void replica_push(struct segtab *t, struct outbox *out)
 {
-    struct build b = { .t = t, .out = out, .rows = segtab_portion(t, FRAME_ROWS) };
+    struct build b = { .t = t, .out = out, .rows = portion_of(FRAME_ROWS, t->o.portion) };
 
     t->replica.now = false;
     if (t->replica.n_listeners == 0) {

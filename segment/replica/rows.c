@@ -243,7 +243,7 @@ void frame_close(struct build *b)
 #define FRAME_ADD(b, v, n)                                                               \
     ({                                                                                   \
         if ((n) == 0)                                                                    \
-            (v) = arena_array(&(b)->out->mem, (b)->rows, sizeof(*(v)));                 \
+            (v) = arena_array(&(b)->out->mem, (b)->rows, sizeof(*(v)));                  \
         (b)->failed = (b)->failed || (v) == NULL;                                        \
         (b)->bytes += ROW_BYTES;                                                         \
         (v) != NULL ? &(v)[(n)++] : NULL;                                                \

@@ -174,7 +174,7 @@ static bool look(struct segtab *t, struct seg *g, struct contact *x, struct outb
 
 static void look_at_segment(struct segtab *t, struct seg *g, struct outbox *out)
 {
-    uint32_t looks = segtab_portion(t, LOOKS_MAX), said = 0;
+    uint32_t looks = portion_of(LOOKS_MAX, t->o.portion), said = 0;
     struct contact *x;
 
     for (uint32_t i = 0; i < looks && said < SAYS_MAX; i++) {

@@ -123,7 +123,7 @@ static bool put_file(struct tasktab *t, const struct part *p, task_no no)
 
     if (l->ctx == NULL || !call_has_file(t->bytes.data, t->bytes.len, &f))
         return true;
-    while (o->file_at < f.length && whole && t->chunk.len < tasktab_portion(t, CHUNK_BYTES)) {
+    while (o->file_at < f.length && whole && t->chunk.len < portion_of(CHUNK_BYTES, t->o.portion)) {
         size_t len = t->chunk.len, n = u64_min(f.length - o->file_at, TASK_UPLOAD_MAX);
         uint8_t *piece = trec_room(&t->chunk, FRAME_FILE, n);
 
@@ -188,7 +188,7 @@ static void send_chunk(struct tasktab *t, const struct part *p, struct outbox *o
     struct msg_pcopy_chunk *m;
 
     buf_reset(&t->chunk);
-    while (o->sent < o->stream.len && t->chunk.len < tasktab_portion(t, CHUNK_BYTES) && put_record(t, p))
+    while (o->sent < o->stream.len && t->chunk.len < portion_of(CHUNK_BYTES, t->o.portion) && put_record(t, p))
         continue;
     if (o->stuck)
         return;

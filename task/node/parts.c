@@ -213,8 +213,8 @@ void tasktab_clock(struct tasktab *t, struct part *p)
     if (p->turned || t->hold || p->hold || p->life != PART_OWNED)
         return;
     p->turned = true;
-    p->more = engine_advance(&p->e, t->now, tasktab_portion(t, TIMERS_PER_TURN));
-    p->more |= engine_groups_advance(&p->e, tasktab_portion(t, TIMERS_PER_TURN));
+    p->more = engine_advance(&p->e, t->now, portion_of(TIMERS_PER_TURN, t->o.portion));
+    p->more |= engine_groups_advance(&p->e, portion_of(TIMERS_PER_TURN, t->o.portion));
 }
 
 int tasktab_part_apply(struct part *p, const struct trec *r)

@@ -209,12 +209,6 @@ struct tasktab {
     struct tasktab_counts n;
 };
 
-/* Bytes, or pieces, of a portion that has `most` of them. */
-static inline unsigned tasktab_portion(const struct tasktab *t, unsigned most)
-{
-    return t->o.portion == 0 || t->o.portion > most ? most : t->o.portion;
-}
-
 static inline struct trec_text tasktab_text(const char *s)
 {
     return (struct trec_text){ s, (uint32_t)strlen(s) };

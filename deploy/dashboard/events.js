@@ -103,7 +103,7 @@ const SENTENCES = {
   segment_rebuilt: e => `#${e.seg} of ${e.queue} is complete again (${e.waiting} wait)`,
   segment_back: e => `#${e.seg} is back on ${e.node}`,
   source_lost: e => `A segment of ${e.queue} was lost while it was merged into #${e.into}`,
-  tail_unreachable: e => `The tail #${e.seg} ${e.why === 'holds' ? 'cannot write its journal' : 'cannot be reached'} (${e.node}); another one is opened`,
+  tail_unreachable: e => e.why === 'holds' ? `${e.node} cannot write its journal: people join behind its tail #${e.seg}` : `The tail #${e.seg} cannot be reached (${e.node}); another one is opened`,
   pop_skipped: e => `Releases skip #${e.seg}: it cannot be reached`,
   move_state: e => `Merge ${e.move}: #${e.from} into #${e.to}, ${e.state}`,
   move_aborted: e => `Merge ${e.move} given up: ${e.why}`,

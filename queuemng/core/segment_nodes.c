@@ -315,6 +315,8 @@ static void node_holds(struct mng *m, struct mnode *n, bool holds)
 {
     if (n->holds == holds)
         return;
+    if (n->holds_on)
+        lanes_look(m); /* it may be joined again */
     n->holds = holds;
     n->holds_on = false;
     n->holds_ms = m->now_ms;
@@ -322,7 +324,6 @@ static void node_holds(struct mng *m, struct mnode *n, bool holds)
         s->ahead_sent = UINT64_MAX;
         lane_touch(m, s->lane);
     }
-    lanes_look(m);
 }
 
 /* People join at another node from now on. */

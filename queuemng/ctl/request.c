@@ -220,13 +220,12 @@ static int is_sure(const struct ctl *c, const char *name, const json_t *said)
     return d->sure != NULL ? ctl_sure(c, said, d->sure, name) : CTL_OK;
 }
 
-/* Sends it; if the answer goes on (`next`), again from there. An order that did not reach all whom it
- * was for is not done. */
+/* Sends it; if the answer goes on (`next`), again from there. */
 static int send_pages(const struct ctl *c, struct ctl_call call)
 {
     char path[QUERY_MAX];
     const char *first = call.path, *next;
-    bool goes_on, some_away = false;
+    bool goes_on, missed = false;
     json_t *doc;
     int rc;
 
@@ -241,14 +240,10 @@ static int send_pages(const struct ctl *c, struct ctl_call call)
         if (goes_on && !query_add(path, "after", next))
             rc = CTL_REFUSED;
         call.path = path;
-        some_away = some_away || (json_object_get(doc, "order") != NULL &&
-                                  json_array_size(json_object_get(doc, "away")) > 0);
+        missed = missed || ctl_order_missed(doc);
         json_decref(doc);
     } while (goes_on && rc == CTL_OK);
-    if (rc == CTL_OK && some_away)
-        rc = ctl_fail(CTL_REFUSED, "the tasks of these partitions are as they were, or it is not known: "
-                                   "give the order again when their nodes are up");
-    return rc;
+    return rc == CTL_OK && missed ? ctl_say_missed() : rc;
 }
 
 int cmd_request(struct ctl *c, char **argv)

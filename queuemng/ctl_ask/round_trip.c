@@ -401,11 +401,25 @@ json_t *ctl_show(const struct ctl *c, struct ctl_call call, view_fn view, int *r
     return doc;
 }
 
+bool ctl_order_missed(const json_t *doc)
+{
+    return json_object_get(doc, "order") != NULL && json_array_size(json_object_get(doc, "away")) > 0;
+}
+
+int ctl_say_missed(void)
+{
+    return ctl_fail(CTL_REFUSED, "the tasks of these partitions are as they were, or it is not known: "
+                                 "give the order again when their nodes are up");
+}
+
 int ctl_do(const struct ctl *c, struct ctl_call call, view_fn view)
 {
     int rc;
+    json_t *doc = ctl_show(c, call, view, &rc);
 
-    json_decref(ctl_show(c, call, view, &rc));
+    if (rc == CTL_OK && ctl_order_missed(doc))
+        rc = ctl_say_missed();
+    json_decref(doc);
     return rc;
 }
 

@@ -96,7 +96,11 @@ void ctl_tell(const json_t *doc, const char *sentence); /* to standard output, b
 int ctl_say_answer(const struct ctl *c, const struct ctl_answer *a, view_fn view);
 /* A document that is made here, in the form that is wanted; CTL_OK. */
 int ctl_say_doc(const struct ctl *c, const json_t *doc, view_fn view);
-int ctl_do(const struct ctl *c, struct ctl_call call, view_fn view); /* asks, and prints it */
+/* True: it answers an order that some partitions did not hear: it is not done. */
+bool ctl_order_missed(const json_t *doc);
+int ctl_say_missed(void); /* says so; CTL_REFUSED */
+/* Asks, and prints it; CTL_REFUSED also for an order that did not reach all. */
+int ctl_do(const struct ctl *c, struct ctl_call call, view_fn view);
 /* The answer as JSON, new reference. NULL: *rc is the exit code; the answer is printed if it was
  * wanted as it came (-o json, yaml), or is a refusal. */
 json_t *ctl_fetch(const struct ctl *c, struct ctl_call call, int *rc);

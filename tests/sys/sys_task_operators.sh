@@ -417,4 +417,6 @@ check_eq "an order that reaches no partition is not done" "$rc" 1
 check "  no word of ok" says '^0 tasks$'
 check "  where it was to go" says 'did not answer: task node task\.0$'
 check "  what to do" complains 'give the order again when their nodes are up'
+ctl task schedules run ride/8 old && rc=0 || rc=$?
+check_eq "nor is that to run a schedule" "$rc" 1
 kill -CONT "$pid"

@@ -381,6 +381,38 @@ static __attribute__((noinline)) bool whose_ans(struct flow *f, struct routes *r
     return true;
 }
 
+static void got(struct flow *f, struct routes *r, const struct append_ans *a, msec_t now_ms)
+{
+    joined(f, a);
+    f->fresh = true;
+    f->counted = false;
+    if (f->step != REPLACE_NONE) {
+        replace_joined(f, r, now_ms);
+        return;
+    }
+    if (a->state == APPEND_ENTERED)
+        flow_admitted(f, a->released_at_ms, a->pass_expires_s);
+    flow_end(f, FLOW_OK);
+    if (a->position != 0 && a->position <= routes_entry(r, f->queue))
+        hold_begin(f, now_ms);
+}
+
+/* The node that has the ticket now says how it stands. */
+static void found(struct flow *f, struct routes *r, const struct append_ans *a, bool whose, msec_t now_ms)
+{
+    joined(f, a);
+    f->fresh = false;
+    f->alien = a->position == APPEND_ALIEN;
+    f->counted = a->counted == APPEND_COUNTED;
+    if ((SQ_UNLIKELY(f->token.device != 0) || (!f->counted && f->step == REPLACE_NONE)) && !f->alien &&
+        ask_whose(f, r, whose, now_ms))
+        return;
+    if (f->step != REPLACE_NONE)
+        replace_joined(f, r, now_ms);
+    else
+        ask_found(f, r, now_ms);
+}
+
 void flow_append_ans(struct flow *f, struct routes *r, const struct append_ans *a,
                      msec_t now_ms)
 {
@@ -395,32 +427,10 @@ void flow_append_ans(struct flow *f, struct routes *r, const struct append_ans *
     switch ((enum append_state)a->state) {
     case APPEND_OK:
     case APPEND_ENTERED: /* also its pass is here */
-        joined(f, a);
-        f->fresh = true;
-        f->counted = false;
-        if (f->step != REPLACE_NONE) {
-            replace_joined(f, r, now_ms);
-            break;
-        }
-        if (a->state == APPEND_ENTERED)
-            flow_admitted(f, a->released_at_ms, a->pass_expires_s);
-        flow_end(f, FLOW_OK);
-        if (a->position != 0 && a->position <= routes_entry(r, f->queue))
-            hold_begin(f, now_ms);
+        got(f, r, a, now_ms);
         break;
-    case APPEND_EXISTING: /* the node that has it now says how it stands */
-        joined(f, a);
-        f->fresh = false;
-        f->alien = a->position == APPEND_ALIEN;
-        f->counted = a->counted == APPEND_COUNTED;
-        if ((SQ_UNLIKELY(f->token.device != 0) || (!f->counted && f->step == REPLACE_NONE)) && !f->alien &&
-            ask_whose(f, r, whose, now_ms))
-            break;
-        if (f->step != REPLACE_NONE) {
-            replace_joined(f, r, now_ms);
-            break;
-        }
-        ask_found(f, r, now_ms);
+    case APPEND_EXISTING:
+        found(f, r, a, whose, now_ms);
         break;
     case APPEND_BUSY:
         if (a->poll_after_ms == 0)

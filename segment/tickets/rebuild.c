@@ -135,7 +135,7 @@ void segtab_rebuild_tick(struct segtab *t, struct seg *g)
 
     assert(g->b.q.rebuilding && step >= 0);
     g->looked_ms = t->service_ms;
-    if (t->manager == 0 || t->hold)
+    if (t->manager == 0)
         return;
     g->spent_us += (g->refused ? step * 1000 / NO_MEM_TIMES : step * 1000);
     g->refused = false;

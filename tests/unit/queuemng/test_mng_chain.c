@@ -125,6 +125,17 @@ Test(mng_chain, a_successor_is_opened_when_half_of_the_tail_is_taken)
     cr_assert_eq(w.l->room, 49 + 100);
 }
 
+/* The segment at the end, which its node has opened now: the lane is planned anew. */
+static struct mseg *opened_behind(void)
+{
+    struct mseg *s = list_seg(list_last(&w.l->segs));
+
+    seg_set_phase(s, SEG_REPORTED);
+    s->st.state = SEG_OPEN;
+    lane_plan(w.m, w.l);
+    return s;
+}
+
 static void node_says(struct mnode *n, bool no_room)
 {
     struct msg_seg_status g = { .epoch = w.m->epoch, .max_tickets = 1000000, .no_room = no_room };
@@ -144,12 +155,9 @@ Test(mng_chain, where_the_disk_has_no_room_nobody_is_to_join)
     cr_assert_eq(w.l->segs.n, 1);
     node_says(n, true);
     cr_assert_eq(w.l->segs.n, 2);
-    next = list_seg(list_last(&w.l->segs));
-    cr_expect_eq(next->node, other);
     cr_expect_not(s->want_seal, "people may ask there as long as there is nothing behind it");
-    seg_set_phase(next, SEG_REPORTED);
-    next->st.state = SEG_OPEN;
-    lane_plan(w.m, w.l);
+    next = opened_behind();
+    cr_expect_eq(next->node, other);
     cr_expect(s->want_seal && s->want_next == next->id);
     cr_expect_eq(w.l->segs.n, 2);
 }
@@ -220,11 +228,8 @@ Test(mng_chain, where_the_journal_cannot_be_written_people_join_elsewhere)
     cr_assert_eq(w.l->segs.n, 1, "a snapshot may cure it in a moment");
     tick_after(1);
     cr_assert_eq(w.l->segs.n, 2);
-    next = list_seg(list_last(&w.l->segs));
+    next = opened_behind();
     cr_expect_eq(next->node, other);
-    seg_set_phase(next, SEG_REPORTED);
-    next->st.state = SEG_OPEN;
-    lane_plan(w.m, w.l);
     cr_expect(s->want_seal && s->want_next == next->id);
     cr_expect_eq(s->state, SEG_OPEN, "somebody may join when it can write, and has not heard");
     s->st.shut = true;
@@ -285,11 +290,8 @@ Test(mng_chain, a_tail_of_early_ones_takes_nobody_behind_the_opening)
     w.q->def.state = DEF_OPEN;
     lane_plan(w.m, w.l);
     cr_assert_eq(w.l->segs.n, 2);
-    next = list_seg(list_last(&w.l->segs));
+    next = opened_behind();
     cr_expect_not(next->pre.early);
-    seg_set_phase(next, SEG_REPORTED);
-    next->st.state = SEG_OPEN;
-    lane_plan(w.m, w.l);
     cr_expect(s->want_seal && s->want_next == next->id);
 }
 

@@ -137,8 +137,8 @@ Test(op_log, lost_entries_are_counted)
     cr_expect_eq(lines_of(path), OP_LOG_KEPT);
 }
 
-/* What was written by half is no entry; the next one begins on a line of its own. */
-Test(op_log, a_torn_line_stays_alone)
+/* A log that finds an entry of before, and behind it this text of somebody else. */
+static struct op_log *new_behind(const char *text)
 {
     struct op_log *l = op_log_new(dir);
     FILE *f;
@@ -146,9 +146,16 @@ Test(op_log, a_torn_line_stays_alone)
     note(l, "anna", T0);
     op_log_free(l, T0);
     f = fopen(path, "a");
-    fputs("{\"who\":\"ha", f);
+    fputs(text, f);
     fclose(f);
-    l = op_log_new(dir);
+    return op_log_new(dir);
+}
+
+/* What was written by half is no entry; the next one begins on a line of its own. */
+Test(op_log, a_torn_line_stays_alone)
+{
+    struct op_log *l = new_behind("{\"who\":\"ha");
+
     note(l, "bert", T0);
     cr_expect_eq(lines_of(path), 2);
     expect_last(l, 2, "bert", NULL);
@@ -200,15 +207,8 @@ Test(op_log, a_file_is_as_old_as_its_last_entry)
 /* A line of somebody else has no day, and must not name a file. */
 Test(op_log, an_unknown_last_line_is_left_alone)
 {
-    struct op_log *l = op_log_new(dir);
-    FILE *f;
+    struct op_log *l = new_behind("{\"at\":\"../../../x\"}\n");
 
-    note(l, "anna", T0);
-    op_log_free(l, T0);
-    f = fopen(path, "a");
-    fputs("{\"at\":\"../../../x\"}\n", f);
-    fclose(f);
-    l = op_log_new(dir);
     note(l, "bert", T0 + DAY);
     cr_expect_eq(lines_of(path), 3);
     op_log_free(l, T0 + DAY);

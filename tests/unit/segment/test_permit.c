@@ -42,6 +42,26 @@ static bool has_place(int state)
     return state == APPEND_OK || state == APPEND_EXISTING;
 }
 
+/* How long it joins for its place; much more than DIR_ANSWER_MS: it has none. */
+static msec_t waits_for(int node, seg_id seg)
+{
+    msec_t waited = 0;
+
+    for (; !has_place(join(node, seg)) && waited <= 3 * DIR_ANSWER_MS; waited += 100)
+        rig_run(r, 100);
+    return waited;
+}
+
+/* The first node asks for the name; of what is said for that, the k-th is lost. */
+static void asks_and_loses(uint64_t k)
+{
+    cr_assert_eq(join(0, 2), APPEND_BUSY);
+    r->lose_at = r->copies + k;
+    rig_run(r, 100);
+    r->lose_at = 0;
+    cr_assert_eq(r->t[0]->dir.asked.n, 1);
+}
+
 Test(permit, a_join_gets_its_place_when_the_word_is_here)
 {
     cr_assert_eq(join(0, 2), APPEND_BUSY);
@@ -110,14 +130,10 @@ Test(permit, a_late_word_makes_no_second_ticket)
 /* It was lost: one of the nodes had no memory for it. */
 Test(permit, an_unanswered_check_is_repeated)
 {
-    msec_t waited = 0;
+    msec_t waited;
 
-    cr_assert_eq(join(0, 2), APPEND_BUSY);
-    r->lose_at = r->copies + 1;
-    rig_run(r, 100);
-    r->lose_at = 0;
-    for (; !has_place(join(0, 2)) && waited <= 3 * DIR_ANSWER_MS; waited += 100)
-        rig_run(r, 100);
+    asks_and_loses(1);
+    waited = waits_for(0, 2);
     cr_expect_geq(waited, DIR_ANSWER_MS - 200, "it may only be late");
     cr_expect_leq(waited, DIR_ANSWER_MS + 1000);
     rig_run(r, 100);
@@ -127,17 +143,30 @@ Test(permit, an_unanswered_check_is_repeated)
 /* The member has granted it, and the word was lost; whoever asked does not come again. */
 Test(permit, a_grant_that_was_not_heard_of_hinders_nobody_for_ever)
 {
-    msec_t waited = 0;
-
-    cr_assert_eq(join(0, 2), APPEND_BUSY);
-    r->lose_at = r->copies + 2;
-    rig_run(r, 100);
-    r->lose_at = 0;
-    cr_assert_eq(r->t[0]->dir.asked.n, 1);
+    asks_and_loses(2);
     cr_assert_eq(join(1, 4), APPEND_BUSY, "granted to the other node");
-    for (; !has_place(join(1, 4)) && waited <= 3 * DIR_ANSWER_MS; waited += 100)
-        rig_run(r, 100);
-    cr_expect_leq(waited, DIR_ANSWER_MS + 1000);
+    cr_expect_leq(waits_for(1, 4), DIR_ANSWER_MS + 1000);
+}
+
+/* It may have had no memory for what was said before, either. */
+Test(permit, a_member_that_does_not_answer_is_told_all_again)
+{
+    const char *first = name;
+    char other[16];
+
+    for (int i = 0; i == 0 || directory_owner(dirrig_hash(other), dirrig_nodes, 2) != 1; i++)
+        snprintf(other, sizeof(other), "q%d", i);
+    cr_assert_leq(waits_for(0, 2), 200);
+    rig_run(r, 100);
+    directory_free(&r->t[1]->dir.own, 0, dirrig_hash(first));
+    name = other;
+    asks_and_loses(1);
+    for (msec_t waited = 0; waited < DIR_ANSWER_MS + 500; waited += 500) {
+        rig_run(r, 500);
+        cr_assert_eq(rig_poll(r, 0, 2, 0).state, PLACE_WAITING);
+    }
+    name = first;
+    cr_expect_eq(join(1, 4), APPEND_EXISTING);
 }
 
 /* ---- a join that replaces a ticket ---------------------------------------------------------- */

@@ -395,6 +395,21 @@ Test(rebuild, its_time_stands_still_while_nothing_can_be_written_down)
     cr_assert_not(r->status[1].rebuild);
 }
 
+/* The clock had gone on since the last look at it. */
+Test(rebuild, it_does_not_end_while_nothing_can_be_written_down)
+{
+    reopen(1, 0, NULL, 0);
+    rig_run(r, 4900);
+    rig_jump(r, 200);
+    (void)rig_poll(r, 0, 1, 7);
+    segtab_hold(r->t[0], true);
+    rig_run(r, 1000);
+    cr_expect(r->status[1].rebuild);
+    segtab_hold(r->t[0], false);
+    rig_run(r, 1000);
+    cr_expect_not(r->status[1].rebuild);
+}
+
 /* Who is refused for lack of memory has more time, but not for ever. */
 Test(rebuild, without_memory_the_rebuild_is_extended)
 {

@@ -314,7 +314,12 @@ void on_seg_popped(struct mng *m, struct mnode *n, const struct msg_seg_popped *
     left = l->pop.left > g->n ? l->pop.left - g->n : 0;
     l->pop.left = left;
     l->pop.by_hand -= u64_min(l->pop.by_hand, g->n);
-    if (g->busy || left == 0 || !seg_dry(s)) {
+    if (g->n > 0 && s->st.returning != 0) { /* one order lets in only so many who came back: the rest is due next */
+        uint64_t by_hand = u64_min(l->pop.by_hand, left);
+
+        l->manual += by_hand;
+        pop_end(m, l, left - by_hand, true);
+    } else if (g->busy || left == 0 || !seg_dry(s)) {
         pop_end(m, l, left, g->busy || seg_is_rebuilding(s) || away);
     } else {
         l->pop.busy = false; /* ran dry: the next one, in the same tick */

@@ -19,6 +19,7 @@
 #include "segment/tickets/timeouts.h"
 
 #define POP_CHUNK 512u
+#define BACK_MAX  512u /* who came back, in one order: each is a row in `unstored` */
 #define LATE_MS   500  /* a store takes less */
 #define AWAY_MAX  4096 /* tickets that one order skips */
 
@@ -205,11 +206,11 @@ static void pop(struct segtab *t, struct seg *g, const struct msg_seg_pop *m)
     uint32_t back, got;
 
     t->popping = m->tick;
-    back = segtab_pop_returning(t, g, m->n, m->released_at_ms);
+    back = segtab_pop_returning(t, g, m->n < BACK_MAX ? m->n : BACK_MAX, m->released_at_ms);
     x.got = back;
     x.n_away = 0;
-    while (x.got < m->n && pop_run(t, g, m, &x) > 0)
-        ;
+    while (g->b.released.n[SESSION_RETURNING] == 0 && x.got < m->n && pop_run(t, g, m, &x) > 0)
+        ; /* nobody who waits goes before one who came back */
     got = x.got;
     assert(back <= got && got <= m->n && x.n_away <= AWAY_MAX);
     if (got + x.n_away > back)

@@ -39,6 +39,24 @@ Test(mng_release, the_first_segment_with_people_is_asked)
     cr_assert(w.l->pop.busy);
 }
 
+/* A node lets in only so many of those who came back by one order: an operator's wish would end with the first. */
+Test(mng_release, what_is_left_of_an_order_by_hand_while_people_are_back_is_due_next)
+{
+    struct mseg *x = made_sealed(&w, a, 100, 40);
+
+    x->st.returning = 30;
+    cr_assert_eq(ask(20), x->id);
+    x->st.returning = 25;
+    answer(x, w.l->pop.tick, 5, 40);
+    cr_expect_not(w.l->pop.busy);
+    cr_expect_eq(w.l->manual, 15);
+    cr_assert_eq(ask(0), x->id);
+    cr_expect_eq(w.l->pop.n, 15);
+    x->st.returning = 10;
+    answer(x, w.l->pop.tick, 15, 40);
+    cr_expect_eq(w.l->manual, 0);
+}
+
 Test(mng_release, a_dry_segment_is_passed_over)
 {
     struct mseg *y;

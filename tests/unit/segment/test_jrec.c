@@ -440,3 +440,29 @@ Test(jrec, what_came_back_and_is_removed_amid_a_snapshot_is_not_away_again)
     for (unsigned i = 0; i < 4; i++)
         away_and_back(i & 1, i & 2);
 }
+
+/* Each has a row until the manager has stored that: more than a status holds, and than a replay believes. */
+Test(jrec, of_thousands_who_came_back_one_order_releases_no_more_than_is_read_again)
+{
+    struct tape tp = { 0 };
+    void *ctx[] = { &tp };
+    struct rig *r = rig_new_logged(1, 1u << 20, on_log, ctx);
+    const uint32_t n = 3000;
+    struct segtab *t;
+
+    rig_open(r, 0, 1, OPEN_TAIL, 10000, 0);
+    rig_join(r, 0, 1, n);
+    cr_assert_eq(rig_pop(r, 0, 1, 1, n), n);
+    rig_run(r, 2500);
+    for (uint32_t i = 0; i < n; i++)
+        cr_assert_eq(rig_poll(r, 0, 1, i).state, PLACE_WAITING);
+    for (uint64_t tick = 2; tick < 10; tick++) /* none of it is stored */
+        rig_order(r, 0, (struct msg) { .type = MSG_SEG_POP,
+                                       .seg_pop = { r->epoch, 1, tick, n, r->now.wall_ms, 0 } });
+    tape_snap(&tp, r->t[0], UINT64_MAX);
+    t = replay(&tp);
+    cr_expect_eq(segtab_digest(t), segtab_digest(r->t[0]));
+    segtab_free(t);
+    rig_free(r);
+    tape_fini(&tp);
+}

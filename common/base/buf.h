@@ -50,7 +50,7 @@ static inline void buf_byte(struct buf *b, uint8_t c)
     buf_append(b, &c, 1);
 }
 void buf_percent(struct buf *b, uint8_t c);          /* %XX */
-/* As a part of an address: letters, digits and those of `plain` as they are, others as %XX. */
+/* Adds a part of an address: letters, digits and those of `plain` as they are, others as %XX. */
 void buf_escaped(struct buf *b, const char *p, size_t n, const char *plain);
 void buf_u64(struct buf *b, uint64_t v);            /* decimal digits */
 void buf_i64(struct buf *b, int64_t v);

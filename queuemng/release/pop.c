@@ -314,7 +314,7 @@ void on_seg_popped(struct mng *m, struct mnode *n, const struct msg_seg_popped *
     left = l->pop.left > g->n ? l->pop.left - g->n : 0;
     l->pop.left = left;
     l->pop.by_hand -= u64_min(l->pop.by_hand, g->n);
-    if (g->n > 0 && s->st.returning != 0) { /* one order lets in only so many who came back: the rest is due next */
+    if (g->n > 0 && s->st.returning != 0) { /* give the rest next: one order lets in only so many who came back */
         uint64_t by_hand = u64_min(l->pop.by_hand, left);
 
         l->manual += by_hand;

@@ -19,7 +19,7 @@
 #include "segment/tickets/timeouts.h"
 
 #define POP_CHUNK 512u
-#define BACK_MAX  512u /* who came back, in one order: each is a row in `unstored` */
+#define BACK_MAX  512u /* people who came back, in one order: each is a row in `unstored` */
 #define LATE_MS   500  /* a store takes less */
 #define AWAY_MAX  4096 /* tickets that one order skips */
 
@@ -210,7 +210,7 @@ static void pop(struct segtab *t, struct seg *g, const struct msg_seg_pop *m)
     x.got = back;
     x.n_away = 0;
     while (g->b.released.n[SESSION_RETURNING] == 0 && x.got < m->n && pop_run(t, g, m, &x) > 0)
-        ; /* nobody who waits goes before one who came back */
+        ; /* keep those who wait behind all who came back */
     got = x.got;
     assert(back <= got && got <= m->n && x.n_away <= AWAY_MAX);
     if (got + x.n_away > back)

@@ -316,7 +316,7 @@ static void node_holds(struct mng *m, struct mnode *n, bool holds)
     if (n->holds == holds)
         return;
     if (n->holds_on)
-        lanes_look(m); /* it may be joined again */
+        lanes_look(m); /* people may join there again */
     n->holds = holds;
     n->holds_on = false;
     n->holds_ms = m->now_ms;

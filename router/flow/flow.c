@@ -348,6 +348,7 @@ static __attribute__((noinline)) bool ask_whose(struct flow *f, struct routes *r
     f->token.client = f->join_client;
     flow_ask(f, o.seg, o.seg, o.node, now_ms);
     f->whose = f->todo == FLOW_ASK;
+    f->keyed = false; /* its key has a ticket: it is not left out any more */
     return true;
 }
 

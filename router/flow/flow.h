@@ -91,7 +91,7 @@ struct flow {
     seg_id seg;    /* FLOW_ASK: the segment to name in the request */
     /* join */
     queue_id queue;
-    bool keyed; /* set by the caller behind flow_join(): its subject is only a key */
+    bool keyed; /* set by the caller behind flow_join(): its subject is only a key; none of which a ticket is known */
     bool named; /* likewise: its subject is a name, which has one place however often it is asked for */
     bool lost;  /* the link ended under a join with a name: it asks until its deadline */
     bool bare;  /* joins without its key, since no node knew whether that has a ticket */

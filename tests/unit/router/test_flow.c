@@ -164,6 +164,24 @@ Test(flow, a_join_whose_key_has_a_ticket_does_not_go_without_it)
     cr_expect_gt(n, 2 * FLOW_KEY_MS / 20);
 }
 
+/* The ticket's node was busy, and at the next ask the directory is not sure. */
+Test(flow, nor_when_nobody_is_sure_of_it_any_more)
+{
+    struct append_ans a = { .state = APPEND_EXISTING, .seg = 9, .number = 1 },
+                      busy = { .state = APPEND_BUSY, .poll_after_ms = 20 };
+    struct flow f = join(0);
+
+    f.keyed = true;
+    flow_append_ans(&f, r, &a, 1);
+    cr_assert(f.todo == FLOW_ASK && f.whose);
+    for (msec_t now = 1; f.todo != FLOW_DONE; now = f.wake_ms) {
+        flow_retry(&f, r, now);
+        while (f.todo == FLOW_ASK)
+            flow_append_ans(&f, r, &busy, now);
+    }
+    cr_expect(IS_DONE(f, FLOW_UNAVAIL) && !f.bare);
+}
+
 /* The ticket has ended since, and its segment takes joins. */
 Test(flow, a_place_may_be_got_where_the_ticket_was)
 {
